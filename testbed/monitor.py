@@ -1,0 +1,105 @@
+"""Watch a run: counters of every link end, CPU of the machine and of processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from testbed.network import Network
+
+ROOT_HANDLE_PARENT = 0xFFFFFFFF
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class LinkSample:
+    """Cumulative counters of one direction of a link, taken from the queue at its sending end.
+
+    Attributes:
+        direction: ``a>b`` or ``b>a``.
+        backlog_bytes: bytes waiting now.
+    """
+
+    link: str
+    direction: str
+    bytes: int
+    packets: int
+    drops: int
+    backlog_bytes: int
+
+
+class LinkMonitor:
+    """Reads the queues of all link ends."""
+
+    def __init__(self, network: Network) -> None:
+        self._network = network
+        self._ends: dict[str, dict[int, tuple[str, str]]] = {}
+        for node in network.fabric.nodes:
+            place = node.name if node.kind == "host" else ""
+            routes = network.routes_of(node.name)
+            for link in network.fabric.links_of[node.name]:
+                port = link.port_of(node.name)
+                (index,) = routes.link_lookup(ifname=port.interface)
+                direction = "a>b" if port is link.a else "b>a"
+                self._ends.setdefault(place, {})[index] = (link.name, direction)
+        self._routes = {place: network.routes_of(place or network.fabric.switches[0].name) for place in self._ends}
+
+    def sample(self) -> list[LinkSample]:
+        """Counters of every link in both directions, now."""
+        samples = []
+        for place, ends in self._ends.items():
+            for entry in self._routes[place].get_qdiscs():
+                end = ends.get(entry["index"])
+                if end is not None and entry["parent"] == ROOT_HANDLE_PARENT:
+                    samples.append(_link_sample(end, entry))
+        return samples
+
+
+def _link_sample(end: tuple[str, str], entry: Any) -> LinkSample:
+    stats = entry.get_attr("TCA_STATS2")
+    basic, queue = stats.get_attr("TCA_STATS_BASIC"), stats.get_attr("TCA_STATS_QUEUE")
+    return LinkSample(*end, basic["bytes"], basic["packets"], queue["drops"], queue["backlog"])
+
+
+class CpuMonitor:
+    """Idle share of the machine and CPU seconds of processes since the last look."""
+
+    def __init__(self) -> None:
+        self._last = self._read()
+
+    @staticmethod
+    def _read() -> tuple[int, int]:
+        fields = [int(field) for field in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
+        return fields[3] + fields[4], sum(fields)
+
+    def idle_share(self) -> float:
+        """Share of all CPUs' time spent idle since the last call, 0 to 1. Time that a hypervisor stole is not idle."""
+        idle, total = self._read()
+        before_idle, before_total = self._last
+        self._last = idle, total
+        return (idle - before_idle) / max(1, total - before_total)
+
+
+class ProcessCpu:
+    """CPU share of one process: seconds of CPU per second since the last call; 0 once it has ended."""
+
+    def __init__(self, pid: int) -> None:
+        self._path = Path(f"/proc/{pid}/stat")
+        self._last = self._seconds(), time.monotonic()
+
+    def _seconds(self) -> float:
+        try:
+            after_name = self._path.read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(after_name[11]) + int(after_name[12])) / TICKS
+
+    def share(self) -> float:
+        """CPU seconds per second since the last call (1.0 = one core)."""
+        now, seconds = time.monotonic(), self._seconds()
+        before, at = self._last
+        self._last = seconds, now
+        return max(0.0, seconds - before) / max(1e-6, now - at)
