@@ -44,7 +44,6 @@ class FabricSwitch(OVSSwitch):  # type: ignore[misc]
 class FabricNet(Mininet):  # type: ignore[misc]
     """Mininet without its changes to the machine: it would raise `fs.file-max` and other settings for good."""
 
-    @classmethod
-    def init(cls) -> None:
-        """Only note that Mininet is initialised."""
-        cls.inited = True
+    def __init__(self, **keywords: Any) -> None:
+        Mininet.inited = True  # Mininet.init() is what would change them
+        super().__init__(**keywords)

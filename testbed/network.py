@@ -61,8 +61,9 @@ class Network:
         self._make_links()
         self._configure_hosts()
         self._configure_switch_ports()
-        self._read_back_rates()
         self._make_bridges()
+        self._shape_switch_ports()
+        self._read_back_rates()
 
     def _check_machine(self) -> None:
         if self.datapath == "kernel" and not kernel_datapath_available():
@@ -135,8 +136,8 @@ class Network:
             name = port.interface
             lines += [
                 f"link set {name} up",
-                f"-6 address add {port.ipv6}/32 dev {name} nodad",
-                f"-4 address add {port.ipv4}/16 dev {name}",
+                f"address add {port.ipv6}/32 dev {name} nodad",
+                f"address add {port.ipv4}/16 dev {name}",
             ]
             for other in self.fabric.hosts:
                 peer = self.fabric.host_port.get((other.name, port.plane))
@@ -165,6 +166,10 @@ class Network:
         pairs = self._switch_ports()
         batch("ip", [f"link set {port.interface} up" for _, port in pairs])
         offloads.switch_off([port.interface for _, port in pairs])
+
+    def _shape_switch_ports(self) -> None:
+        """After the bridges exist: Open vSwitch deletes the queues of a port, once, when it takes the port over."""
+        pairs = self._switch_ports()
         batch("tc", self._shaping_lines([link for link, _ in pairs], [port for _, port in pairs]))
 
     def routes_of(self, node: str) -> IPRoute:
