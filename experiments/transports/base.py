@@ -1,9 +1,8 @@
 """The contract between the driver on a host and a transport.
 
 A transport carries messages over channels. The driver calls `step` in a loop, in one thread; a transport has no thread
-of its own. Set-up takes two phases, since most transports must tell the other side something first: the receiving side
-of each channel makes an *offer* (a port, a queue pair and a key), the runner hands it to the sending side, which answers
-with an offer of its own.
+of its own. Before traffic, each host makes an *offer* for every channel that it has an end of (a port, a queue pair
+and a key), and the runner hands it to the channel's other end.
 """
 
 from __future__ import annotations
@@ -145,5 +144,6 @@ class Transport(ABC):
         """Named counters of this host, such as ``retransmitted_packets``."""
         return {}
 
+    @abstractmethod
     def close(self) -> None:
         """Release what is held. Called once, last."""

@@ -75,17 +75,16 @@ class Workload:
 
     def largest(self, channel: int) -> int:
         """Size in bytes of the largest message on a channel; 0 when it carries none."""
-        sizes = [item.size for item in (*self.messages, *self.streams) if item.channel == channel]
-        return max(sizes, default=0)
+        messages = [message.size for message in self.messages if message.channel == channel]
+        streams = [stream.size for stream in self.streams if stream.channel == channel]
+        return max(messages + streams, default=0)
 
     def outstanding(self, channel: int) -> int:
         """How many messages of a channel may be under way at once."""
         return max([stream.outstanding for stream in self.streams if stream.channel == channel], default=4)
 
 
-def saturating(
-    pairs: list[tuple[str, str]], *, size: int, outstanding: int, count: int | None = None
-) -> Workload:
+def saturating(pairs: list[tuple[str, str]], *, size: int, outstanding: int, count: int | None = None) -> Workload:
     """One channel and one stream for each pair."""
     channels = tuple(Channel(number, src, dst) for number, (src, dst) in enumerate(pairs))
     streams = tuple(Stream(channel.id, size, outstanding, count) for channel in channels)

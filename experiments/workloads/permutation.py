@@ -63,6 +63,4 @@ def compile_permutation(
     fabric: Fabric, *, seed: int, size: int, outstanding: int, count: int | None, cross_leaf: bool
 ) -> Workload:
     """One saturating stream from every host to its partner."""
-    return saturating(
-        pairs(fabric, seed=seed, cross_leaf=cross_leaf), size=size, outstanding=outstanding, count=count
-    )
+    return saturating(pairs(fabric, seed=seed, cross_leaf=cross_leaf), size=size, outstanding=outstanding, count=count)
