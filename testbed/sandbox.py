@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -38,6 +39,8 @@ class Sandbox:
     def __init__(self, command: Sequence[str], log: Path) -> None:
         if os.geteuid() != 0:
             raise SandboxError("making network namespaces needs root: run it with sudo")
+        self.timed_out = False
+        self._deadline = float("inf")
         self._log = log.open("ab")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "testbed.init", str(os.getpid()), *command],
@@ -62,19 +65,38 @@ class Sandbox:
             self._process.stdin.write(json.dumps(request).encode() + b"\n")
             self._process.stdin.flush()
 
-    def events(self) -> Iterator[dict[str, Any]]:
-        """Every event, as it comes, until the command ends.
+    def events(self, *, deadline_s: float, wake_s: float) -> Iterator[dict[str, Any] | None]:
+        """Every event as it comes, until the command ends or its time is over (see ``timed_out``).
+
+        Yields None whenever nothing has come for ``wake_s`` seconds.
 
         Raises:
             SandboxError: for a line that is not a JSON object.
         """
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            try:
-                event = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise SandboxError(f"not an event: {line!r}") from error
-            yield event
+        self.set_deadline(deadline_s)
+        pending = b""
+        while True:
+            left = self._deadline - time.monotonic()
+            if left <= 0:
+                self.timed_out = True
+                return
+            if not select.select([self._process.stdout], [], [], min(wake_s, left))[0]:
+                yield None
+                continue
+            data = os.read(self._process.stdout.fileno(), 1 << 20)
+            if not data:
+                return
+            *lines, pending = (pending + data).split(b"\n")
+            for line in lines:
+                try:
+                    yield json.loads(line)
+                except json.JSONDecodeError as error:
+                    raise SandboxError(f"not an event: {line!r}") from error
+
+    def set_deadline(self, seconds: float) -> None:
+        """Give the command ``seconds`` from now."""
+        self._deadline = time.monotonic() + seconds
 
     def wait(self, timeout_s: float | None = None) -> int:
         """The command's exit code; 128 + n when signal n ended it. Raises subprocess.TimeoutExpired."""

@@ -1,0 +1,215 @@
+"""Turn what a cell tells, as it tells it, into the tables of the results. Whatever has arrived can be stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from topologies.ev import DEFAULT_LAYOUT
+
+from experiments.workloads.base import Workload
+from results.schema import FailureRecord
+from results.writer import CellWriter
+
+BUSY_HOST_SHARE = 0.8
+"""A host process that uses more of a core than this may itself be the bottleneck."""
+IDLE_SHARE = 0.05
+"""Below this share of idle CPU time in a second, timing cannot be trusted."""
+TOLERATED_SECONDS = 0.1
+"""Share of the seconds in which either may happen before the cell is called host-limited."""
+
+
+@dataclass
+class _Message:
+    channel: int
+    size: int
+    posted_s: float | None = None
+    delivered_s: float | None = None
+    ok: bool = False
+    failed: str = ""
+
+
+@dataclass
+class Collector:
+    """Everything told by one cell.
+
+    Attributes:
+        start_mono: CLOCK_MONOTONIC seconds of the start of traffic; None before it.
+        datapath: what Open vSwitch forwards with.
+        status, reason: how the cell ended.
+    """
+
+    workload: Workload
+    writer: CellWriter
+    failure_names: list[str]
+    start_mono: float | None = None
+    start_unix: float | None = None
+    datapath: str | None = None
+    pairs: int = 0
+    proof_s: float | None = None
+    status: str | None = None
+    reason: str | None = None
+    delivered_bytes: int = 0
+    failures: dict[int, FailureRecord] = field(default_factory=dict)
+    counters: dict[str, dict[str, Any]] = field(default_factory=dict)
+    link_rows: list[dict[str, Any]] = field(default_factory=list)
+    _messages: dict[int, _Message] = field(default_factory=dict)
+    _goodput: list[dict[str, Any]] = field(default_factory=list)
+    _evs: list[dict[str, Any]] = field(default_factory=list)
+    _hosts: list[dict[str, Any]] = field(default_factory=list)
+    _machine: list[dict[str, Any]] = field(default_factory=list)
+    _cpu: dict[str, float] = field(default_factory=dict)
+    _busy: dict[str, int] = field(default_factory=dict)
+
+    def _t(self, mono: float) -> float:
+        return mono - self.start_mono if self.start_mono is not None else 0.0
+
+    def take(self, event: dict[str, Any]) -> None:
+        """Take one event of the cell."""
+        kind = event["event"]
+        if kind == "host":
+            self._take_host(event)
+        elif kind == "start":
+            self.start_mono, self.start_unix = event["mono"], event["unix"]
+        elif kind == "links":
+            at = self._t(event["at"])
+            names = ("link", "direction", "bytes", "packets", "drops", "backlog_bytes")
+            self.link_rows += [{"t_s": at, **dict(zip(names, row, strict=True))} for row in event["rows"]]
+        elif kind == "machine":
+            self._take_machine(event)
+        elif kind == "failure":
+            self._take_failure(event)
+        elif kind == "note":
+            self.writer.event(self._t(event["at"]), event["source"], event["kind"], event["name"], event["detail"])
+        elif kind == "network":
+            self.datapath, self.pairs, self.proof_s = event["datapath"], event["pairs"], event["proof_s"]
+        elif kind == "done":
+            self.status, self.reason = event["status"], event["reason"]
+
+    def _take_host(self, event: dict[str, Any]) -> None:
+        host = event["host"]
+        if event["kind"] == "result":
+            self.counters[host] = event["counters"]
+            self._evs += event["evs"]
+            return
+        for record in event.get("records", ()):
+            self._take_record(host, record)
+        for begin, source, plane, count in event.get("bins", ()):
+            row = {"t_s": self._t(begin), "src": source, "dst": host, "plane": plane, "bytes": count}
+            self._goodput.append(row)
+            self.delivered_bytes += count
+        sample = event.get("sample")
+        if sample:
+            at = self._goodput[-1]["t_s"] if self._goodput else 0.0
+            self._hosts.append({"t_s": at, "host": host, "cpu_share": self._cpu.get(host), **sample})
+
+    def _take_record(self, host: str, record: list[Any]) -> None:
+        kind = record[0]
+        if kind == "posted":
+            _, message, channel, size, at = record
+            self._message(message, channel, size).posted_s = self._t(at)
+        elif kind == "delivered":
+            _, message, channel, size, at, intact = record
+            entry = self._message(message, channel, size)
+            # A second copy handed to the application would be a fault of the transport: it must show.
+            entry.ok = bool(intact) and entry.delivered_s is None
+            entry.delivered_s = self._t(at)
+        elif kind == "failed":
+            _, message, reason, _ = record
+            self._message(message, -1, 0).failed = reason
+        elif kind == "note":
+            _, what, name, detail, at = record
+            self.writer.event(self._t(at), "agent", what, f"{host}: {name}", detail)
+
+    def _message(self, message: int, channel: int, size: int) -> _Message:
+        """The message of this id. A damaged id makes an entry of its own, which counts as corrupt."""
+        return self._messages.setdefault(message, _Message(channel, size))
+
+    def _take_machine(self, event: dict[str, Any]) -> None:
+        at = self._t(event["at"])
+        self._machine.append({"t_s": at, "cpu_idle_share": min(1.0, max(0.0, event["idle"]))})
+        self._cpu = event["hosts"]
+        for host, share in event["hosts"].items():
+            self._busy[host] = self._busy.get(host, 0) + (share > BUSY_HOST_SHARE)
+
+    def _take_failure(self, event: dict[str, Any]) -> None:
+        at, planned = self._t(event["applied"]), event["planned_s"]
+        number = event["failure"]
+        state = "up" if event["up"] else "down"
+        detail = {"planned_s": planned, "deviation_s": at - planned, "carrier": event["carrier"]}
+        self.writer.event(at, "failure", f"link_{state}", event["link"], detail)
+        earlier = self.failures.get(number)
+        if earlier is not None:
+            earlier.until_s = at
+            return
+        self.failures[number] = FailureRecord(
+            name=self.failure_names[number],
+            at_s=at,
+            planned_s=planned,
+            applied_s=at,
+            deviation_s=at - planned,
+        )
+
+    def write_tables(self) -> None:
+        """Store every table. Raises ResultError."""
+        sources = {channel.id: (channel.src, channel.dst) for channel in self.workload.channels}
+        rows = []
+        for number, entry in self._messages.items():
+            src, dst = sources.get(entry.channel, ("?", "?"))
+            posted = entry.posted_s if entry.posted_s is not None else entry.delivered_s or 0.0
+            rows.append(
+                {
+                    "id": number,
+                    "src": src,
+                    "dst": dst,
+                    "bytes": entry.size,
+                    "posted_s": posted,
+                    "delivered_s": entry.delivered_s,
+                    "ok": entry.ok,
+                    "status": self._message_status(entry),
+                }
+            )
+        self.writer.write_table("messages", sorted(rows, key=lambda row: row["posted_s"]))
+        self.writer.write_table("goodput", sorted(self._goodput, key=lambda row: row["t_s"]))
+        evs = [{**row, "path": DEFAULT_LAYOUT.decode(row["ev"]).path} for row in self._evs]
+        self.writer.write_table("evs", evs)
+        self.writer.write_table("links", self.link_rows)
+        self.writer.write_table("hosts", self._hosts)
+        self.writer.write_table("machine", self._machine)
+
+    def _message_status(self, entry: _Message) -> str:
+        """``lost`` is a message whose time to arrive is over; one cut off by the user is ``unfinished``."""
+        if entry.delivered_s is not None:
+            return "delivered" if entry.ok and entry.posted_s is not None else "corrupt"
+        return "unfinished" if self.status != "done" and not entry.failed else "lost"
+
+    def doubts(self) -> list[str]:
+        """Why the machine, not the network, may have set the result; empty when nothing points to it."""
+        reasons = []
+        seconds = len(self._machine)
+        short = sum(row["cpu_idle_share"] < IDLE_SHARE for row in self._machine)
+        if short > seconds * TOLERATED_SECONDS:
+            reasons.append(f"the machine had less than {IDLE_SHARE:.0%} idle CPU in {short} of {seconds} s")
+        for host, busy in sorted(self._busy.items()):
+            if busy > seconds * TOLERATED_SECONDS:
+                reasons.append(f"{host} used more than {BUSY_HOST_SHARE:.0%} of a core in {busy} of {seconds} s")
+        return reasons
+
+    def broken(self, rates_bps: dict[str, int]) -> list[str]:
+        """Why the network did not do what the topology says; empty when it did. ``rates_bps`` by link name."""
+        reasons = []
+        last: dict[tuple[str, str], dict[str, Any]] = {}
+        first: dict[tuple[str, str], dict[str, Any]] = {}
+        for row in self.link_rows:
+            key = row["link"], row["direction"]
+            first.setdefault(key, row)
+            last[key] = row
+        for (link, direction), row in last.items():
+            begun = first[link, direction]
+            seconds = row["t_s"] - begun["t_s"]
+            if seconds < 1.0:
+                continue
+            rate = 8 * (row["bytes"] - begun["bytes"]) / seconds
+            if rate > 1.05 * rates_bps[link]:
+                reasons.append(f"{link} {direction} carried {rate / rates_bps[link]:.0%} of its rate")
+        return reasons
