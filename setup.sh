@@ -75,9 +75,16 @@ allow_ovs_start() {
     if grep -qs 'made by mrc-testbed' $policy; then rm -f $policy; fi
 }
 
+# Silent unless it fails. The output goes to a file and the lock (9) is closed, so that no service that a package starts
+# can hold either of them.
 apt_get() {
-    # 9>&-: nothing that a package starts may keep our lock.
-    DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l apt-get -qq -o DPkg::Lock::Timeout=300 "$@" 9>&-
+    local log status=0
+    log=$(mktemp)
+    DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l \
+        apt-get -qq -o DPkg::Lock::Timeout=300 "$@" >"$log" 2>&1 9>&- </dev/null || status=$?
+    ((status == 0)) || cat "$log" >&2
+    rm -f "$log"
+    return "$status"
 }
 
 install_packages() {
@@ -90,19 +97,19 @@ install_packages() {
     ((EUID == 0)) || die "system packages are missing (${missing[*]}); type: sudo ./setup.sh"
     say "installing system packages: ${missing[*]}"
     [[ " ${missing[*]} " != *" openvswitch-switch "* ]] || ovs_is_new=yes
-    if ! apt_get install --dry-run --no-install-recommends "${missing[@]}" >/dev/null 2>&1; then
+    if ! apt_get install --dry-run --no-install-recommends "${missing[@]}" 2>/dev/null; then
         say "fetching the package lists"
-        apt_get update >/dev/null || say "some package lists could not be fetched; trying with those at hand"
+        apt_get update || say "some package lists could not be fetched; trying with those at hand"
     fi
     trap allow_ovs_start EXIT
     refuse_ovs_start
     # A list that is out of date names versions that the archive no longer has: fetch the lists and try once more.
-    apt_get install -y --no-install-recommends "${missing[@]}" >/dev/null ||
-        { apt_get update && apt_get install -y --no-install-recommends "${missing[@]}" >/dev/null; } ||
+    apt_get install -y --no-install-recommends "${missing[@]}" ||
+        { apt_get update && apt_get install -y --no-install-recommends "${missing[@]}"; } ||
         die "apt-get could not install ${missing[*]} (its message is above; on Ubuntu they are in 'universe')"
     allow_ovs_start
     trap - EXIT
-    if [[ $ovs_is_new == yes && -d /run/systemd/system ]]; then
+    if [[ $ovs_is_new == yes ]] && have systemctl; then
         systemctl disable --quiet openvswitch-switch.service 2>/dev/null || true
         say "the system's own Open vSwitch service stays off (systemctl enable --now openvswitch-switch turns it on)"
     fi
