@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import random
-import shutil
 import signal
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +26,7 @@ from experiments.transports.registry import TRANSPORTS
 from results.schema import CellRecord
 from results.writer import CellWriter, RunWriter, default_root
 from testbed.errors import MachineLacks, TestbedError
+from testbed.leftovers import scratch_folder
 from testbed.sandbox import Sandbox
 
 DEADLINE_FACTOR = 3.0
@@ -187,8 +186,7 @@ class _Run:
         workload = experiment.model.workload.compile(experiment.fabric, planned.seed)
         names = [f"{failure.link} {failure.do}" for failure in experiment.model.failures]
         collector = Collector(workload, cell, names)
-        scratch = Path(tempfile.mkdtemp(prefix="mrc-testbed-"))
-        try:
+        with scratch_folder() as scratch:
             spec = CellSpec(
                 topology=str(self._writer.path / "topology.yaml"),
                 logs=str(scratch),
@@ -206,8 +204,6 @@ class _Run:
             )
             self._run_inside(spec, collector, scratch)
             self._store(collector, cell, scratch)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
         if collector.datapath and self._writer.manifest.datapath != collector.datapath:
             self._writer.update(datapath=collector.datapath)
         self._progress.cell_finished(planned.label, cell.record.status, cell.record.error)
