@@ -81,6 +81,7 @@ class Document:
     Attributes:
         data: the top-level value: mappings, lists, text, numbers, bool and None.
         file: its name, as shown in messages.
+        mistakes: duplicate and malformed keys found while reading; ``validate`` reports them.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Document:
         self.data = data
         self.file = file
         self._places = dict(places)
-        self._mistakes = tuple(mistakes)
+        self.mistakes = tuple(mistakes)
         self._prefix = prefix
 
     @classmethod
@@ -121,7 +122,7 @@ class Document:
 
     def copy(self) -> Document:
         """An independent document, for trying other settings."""
-        return Document(copy.deepcopy(self.data), self._places, self.file, mistakes=self._mistakes, prefix=self._prefix)
+        return Document(copy.deepcopy(self.data), self._places, self.file, mistakes=self.mistakes, prefix=self._prefix)
 
     def section(self, path: str | KeyPath) -> Document:
         """The part below a key as a document of its own; its messages still show the whole key path and the line.
@@ -221,7 +222,7 @@ class Document:
         Problems it gets. It runs even when some keys are broken, with these keys left out; ``Problems.broken`` tells.
         """
         faults = explain(self.data, model)
-        errors = [*self._mistakes, *(self.error(fault.path, fault.message, fault.hint) for fault in faults)]
+        errors = [*self.mistakes, *(self.error(fault.path, fault.message, fault.hint) for fault in faults)]
         broken = [fault.path for fault in faults]
         problems = Problems(self, errors, broken)
         parsed = _parse(_without(self.data, broken), model)

@@ -186,6 +186,28 @@ class Fabric:
         return {name: tuple(sorted(links, key=lambda link: link.port_of(name).number)) for name, links in found.items()}
 
     @cached_property
+    def fabric_links_of(self) -> dict[str, tuple[Link, ...]]:
+        """Links to other switches of each switch, by switch name, ordered by port number."""
+        return {
+            node.name: tuple(link for link in self.links_of[node.name] if link.tier == "fabric")
+            for node in self.switches
+        }
+
+    @cached_property
+    def hosts_of(self) -> dict[str, tuple[str, ...]]:
+        """Names of the hosts attached to each leaf, by leaf name, ordered by port number."""
+        found = {
+            node.name: tuple(link.a.node for link in self.links_of[node.name] if link.tier == "host")
+            for node in self.switches
+        }
+        return {name: hosts for name, hosts in found.items() if hosts}
+
+    @cached_property
+    def memo(self) -> dict[object, object]:
+        """What this room derived from the graph and would otherwise compute again and again."""
+        return {}
+
+    @cached_property
     def host_port(self) -> dict[tuple[str, int], Port]:
         """The port of a host in a plane, by (host name, plane)."""
         return {(link.a.node, link.plane): link.a for link in self.links if link.tier == "host"}

@@ -79,6 +79,8 @@ class Dimension:
 
     def format(self, amount: Decimal) -> str:
         """The amount in the largest unit that gives at least 1."""
+        if amount == 0:
+            return f"0 {self.usual}"
         fitting = [unit for unit, size in self.units.items() if amount >= size] or [next(iter(self.units))]
         unit = max(fitting, key=lambda name: self.units[name])
         scaled = f"{amount / self.units[unit]:f}"
@@ -202,7 +204,9 @@ def format_duration(duration_s: float) -> str:
 
 
 def format_size(size_bytes: float) -> str:
-    """``64 KB``."""
+    """``64 KB``; up to 10 KB an odd size stays in bytes (``4200 B``), as packets are spoken of."""
+    if size_bytes < 10_000 and size_bytes % 1000:
+        return f"{_exact(size_bytes):f} B"
     return _DECIMAL_SIZES.format(_exact(size_bytes))
 
 
