@@ -13,7 +13,7 @@ from cli.options import Json, Settings, settings_of
 from experiments.model import load_experiment
 from topologies.document import Document
 from topologies.errors import InputErrors
-from topologies.model import build, load_topology
+from topologies.load import build, load_topology
 
 
 def command(

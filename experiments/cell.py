@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from controller.process import ControllerProcess
-from topologies.model import build, load_topology
 
 from experiments.cell_spec import CellSpec, cell_spec
 from experiments.hosts import Hosts, TransportUnsupported, driver_specs
@@ -25,6 +24,7 @@ from testbed.monitor import CpuMonitor, LinkMonitor
 from testbed.network import Network
 from testbed.proof import prove_pairs
 from topologies.graph import Fabric
+from topologies.load import build, load_topology
 
 CONTROLLER_PORT = 6653
 READY_DEADLINE_S = 30.0

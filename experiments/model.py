@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
-from topologies.model import Topology, build, load_topology
 
 from experiments.transports.registry import TRANSPORTS
 from experiments.workloads.base import Workload, saturating
@@ -15,6 +14,8 @@ from experiments.workloads.permutation import compile_permutation
 from topologies.document import Document, Problems, StrictModel
 from topologies.errors import InputErrors, did_you_mean
 from topologies.graph import Fabric
+from topologies.load import build, dump_topology, load_topology
+from topologies.model import Topology
 from topologies.quantities import Duration, Size
 
 SMALLEST_MESSAGE_BYTES = 16
@@ -103,25 +104,40 @@ class FailureModel(StrictModel):
 
 
 class ExperimentModel(StrictModel):
-    """An experiment file."""
+    """An experiment file.
+
+    Keys that a file must have are optional here, so that a mistake in one of them does not hide those in others;
+    `load_experiment` demands them.
+    """
+
+    needed: ClassVar[dict[str, str]] = {
+        "topology": "for example `{file: ../topologies/multi_plane.yaml}`",
+        "transports": "for example `[tcp, mrc]`",
+        "workload": "for example `{kind: permutation, message: 1 MB}`",
+    }
 
     not_yet: ClassVar[dict[str, str]] = {"sweep": "use --set for one value at a time so far"}
 
     version: Literal[1]
     name: str | None = None
-    topology: dict[str, Any]
+    topology: dict[str, Any] = Field(default_factory=dict)
     dataplane: Literal["openflow"] = "openflow"
     datapath: Literal["user", "kernel"] | None = None
     controller: Literal["auto", "os-ken", "ryu"] = "auto"
     convergence: Duration = 0.5
-    transports: list[str | TransportModel] = Field(min_length=1)
-    workload: WorkloadModel
-    duration: Duration
+    transports: list[str | TransportModel] = Field(default_factory=list)
+    workload: WorkloadModel | None = None
+    duration: Duration = 10.0
     warmup: Duration = 1.0
     drain: Duration = 5.0
     failures: list[FailureModel] = Field(default_factory=list)
     repeat: int = Field(default=1, ge=1, le=MOST_REPETITIONS)
     seed: int = Field(default=1, ge=0, lt=1 << 32)
+
+    def compile_workload(self, fabric: Fabric, seed: int) -> Workload:
+        """The workload for a fabric, drawn by the seed."""
+        assert self.workload is not None  # load_experiment demands it
+        return self.workload.compile(fabric, seed)
 
     def transport_models(self) -> list[TransportModel]:
         """The transports, each as a mapping with options."""
@@ -164,6 +180,9 @@ def load_experiment(path: Path, settings: list[tuple[Any, Any, str]] | None = No
     built: list[tuple[Path | None, Topology, Fabric, str]] = []
 
     def check(model: ExperimentModel, problems: Problems) -> None:
+        for key, hint in ExperimentModel.needed.items():
+            if not problems.broken(key) and not document.get(key):
+                problems.add(key, "is missing", hint)
         if not problems.broken("topology"):
             try:
                 built.append(_load_topology(document, path))
@@ -207,7 +226,7 @@ def _load_topology(document: Document, path: Path) -> tuple[Path | None, Topolog
         source.overlay(section)
     topology = load_topology(source)
     fabric = build(topology)
-    return file, topology, fabric, source.dump()
+    return file, topology, fabric, dump_topology(topology)
 
 
 def _check_transports(model: ExperimentModel, problems: Problems) -> None:
@@ -239,6 +258,8 @@ def _check_times(model: ExperimentModel, problems: Problems) -> None:
 
 def _check_workload(model: ExperimentModel, fabric: Fabric | None, problems: Problems) -> None:
     workload = model.workload
+    if workload is None:
+        return
     if not SMALLEST_MESSAGE_BYTES <= workload.message <= LARGEST_MESSAGE_BYTES:
         problems.add("workload.message", f"must be from {SMALLEST_MESSAGE_BYTES} B to 1 GiB")
     if fabric is None or not isinstance(workload, FlowsModel):

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from topologies.ev import base_rtt_s
-
 from experiments.capacity import capacity_steps, payload_share_of
 from experiments.cell_spec import BIN_S, CellSpec
 from experiments.collector import Collector
@@ -28,6 +26,7 @@ from results.writer import CellWriter, RunWriter, default_root
 from testbed.errors import MachineLacks, TestbedError
 from testbed.leftovers import scratch_folder
 from testbed.sandbox import Sandbox
+from topologies.ev import base_rtt_s
 
 DEADLINE_FACTOR = 3.0
 DEADLINE_EXTRA_S = 60.0
@@ -158,7 +157,7 @@ class _Run:
 
     def _record(self, number: int, planned: PlannedCell) -> CellRecord:
         experiment, fabric = self._experiment, self._experiment.fabric
-        pairs = experiment.model.workload.compile(fabric, planned.seed).pairs
+        pairs = experiment.model.compile_workload(fabric, planned.seed).pairs
         rates: dict[int, int] = {}
         for link in fabric.links:
             if link.tier == "host":
@@ -183,7 +182,7 @@ class _Run:
         experiment = self._experiment
         self._progress.cell_started(number, total, planned.label, cell_seconds(experiment, planned.transport))
         cell = self._writer.cell(self._record(number, planned))
-        workload = experiment.model.workload.compile(experiment.fabric, planned.seed)
+        workload = experiment.model.compile_workload(experiment.fabric, planned.seed)
         names = [f"{failure.link} {failure.do}" for failure in experiment.model.failures]
         collector = Collector(workload, cell, names)
         with scratch_folder() as scratch:
