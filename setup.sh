@@ -163,15 +163,13 @@ if ! flock -n 9; then
 fi
 
 if ((EUID == 0)); then allow_ovs_start; fi # of a set-up that was killed
-if ! stamped "$extent"; then
-    install_packages
-    # What a full set-up made also serves --python-only: leave its stamp.
-    if [[ $extent == full ]] || ! stamped full; then
-        make_venv
-        stamp "$extent" >"$venv/.setup-stamp"
-        give_to_caller "$venv"
-        say "ready"
-    fi
+install_packages
+# What a full set-up made also serves --python-only.
+if ! stamped "$extent" && ! stamped full; then
+    make_venv
+    stamp "$extent" >"$venv/.setup-stamp"
+    give_to_caller "$venv"
+    say "ready"
 fi
 
 if [[ $ryu == yes && -f $root/controller/install_ryu.sh ]]; then
