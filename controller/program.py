@@ -22,6 +22,7 @@ IP_UDP = 17
 IP_ICMPV6 = 58
 
 MAC_EXACT = (1 << 48) - 1
+_GROUP_BIT = 1 << 40
 
 
 class Masked(NamedTuple):
@@ -75,7 +76,7 @@ class FlowRecord:
 
     Attributes:
         distance: switches still to cross to the destination after this one; says in which order a change is safe
-            (:func:`phases`) and is not sent.
+            (``transition.py``) and is not sent.
     """
 
     priority: int
@@ -87,6 +88,12 @@ class FlowRecord:
     def key(self) -> tuple[int, Match]:
         """What identifies the flow on a switch."""
         return (self.priority, self.match)
+
+    @property
+    def is_broadcast(self) -> bool:
+        """True for a flow that takes broadcast and multicast frames and hands them on."""
+        mac = self.match.eth_dst
+        return mac is not None and bool(mac.value & mac.mask & _GROUP_BIT) and self.match.in_port is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,47 +182,6 @@ class FabricProgram:
     def group_count(self) -> int:
         """Number of groups in the whole fabric."""
         return sum(len(switch.groups) for switch in self.switches)
-
-
-@dataclass(frozen=True)
-class Change:
-    """What leads from one program of a switch to another.
-
-    To be applied in this order, so that no packet finds a hole: groups that flows will need, flows put (an existing one
-    with the same match is replaced in place), flows removed, groups nobody uses any more.
-    """
-
-    dpid: int
-    put_groups: tuple[GroupRecord, ...] = ()
-    put_flows: tuple[FlowRecord, ...] = ()
-    drop_flows: tuple[FlowRecord, ...] = ()
-    drop_groups: tuple[int, ...] = ()
-
-    @property
-    def flow_mods(self) -> int:
-        """Number of flow messages this takes."""
-        return len(self.put_flows) + len(self.drop_flows)
-
-    @property
-    def group_mods(self) -> int:
-        """Number of group messages this takes."""
-        return len(self.put_groups) + len(self.drop_groups)
-
-    def __bool__(self) -> bool:
-        return bool(self.flow_mods or self.group_mods)
-
-
-def diff(old: SwitchProgram, new: SwitchProgram) -> Change:
-    """What to send to a switch that holds ``old`` so that it holds ``new``."""
-    old_flows = {flow.key: flow for flow in old.flows}
-    new_keys = {flow.key for flow in new.flows}
-    return Change(
-        dpid=new.dpid,
-        put_groups=tuple(group for group in new.groups if old.group.get(group.group_id) != group),
-        put_flows=tuple(flow for flow in new.flows if old_flows.get(flow.key) != flow),
-        drop_flows=tuple(flow for flow in old.flows if flow.key not in new_keys),
-        drop_groups=tuple(group.group_id for group in old.groups if group.group_id not in new.group),
-    )
 
 
 def mac_number(mac: str) -> int:

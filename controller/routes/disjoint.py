@@ -19,13 +19,14 @@ from controller.routes.rules import (
     PINNED_FROM_LEAF_PRIORITY,
     PINNED_LEAF_PRIORITY,
     PINNED_ZONE_PRIORITY,
+    Step,
     by_prefix,
     leaf_flows,
     leaf_prefix,
-    zone_distance,
     zone_prefix,
 )
 from controller.routes.single import pick_port
+from topologies.ev import PATH_SHIFT, PORT_BASE, PORT_PATH_MASK
 from topologies.graph import Node
 from topologies.routes import routes
 
@@ -33,14 +34,9 @@ Pins = dict[int, dict[Leaf, dict[Leaf, int]]]
 """Of one switch: path number -> destination leaf -> source leaf -> port."""
 
 
-_DYNAMIC_PORTS = 0b11 << 14
-_PATH_SHIFT = 6
-_PATH_BITS = 0xFF << _PATH_SHIFT
-
-
 def path_port(index: int) -> Masked:
     """Matches the UDP source ports that name path ``index``, whatever their salt."""
-    return Masked(_DYNAMIC_PORTS | index << _PATH_SHIFT, _DYNAMIC_PORTS | _PATH_BITS)
+    return Masked(PORT_BASE | index << PATH_SHIFT, PORT_BASE | PORT_PATH_MASK)
 
 
 def _prepare(context: Context) -> SwitchRoutes:
@@ -79,31 +75,31 @@ def _leaf_pairs(context: Context) -> Iterator[tuple[Leaf, Leaf]]:
 
 
 def _pinned_flows(
-    context: Context, switch: Node, index: int, targets: dict[Leaf, dict[Leaf, int]], fallback: dict[Leaf, Action]
+    context: Context, switch: Node, index: int, targets: dict[Leaf, dict[Leaf, int]], fallback: dict[Leaf, Step]
 ) -> list[FlowRecord]:
     """The flows of one path number. What the single route would do anyway needs no flow."""
     reach = context.reach
-    agreed: dict[Leaf, Action] = {}
+    agreed: dict[Leaf, Step] = {}
     flows: list[FlowRecord] = []
     for target, ports in targets.items():
+        distance = reach.distance(switch.name, target) or 0
         if len(set(ports.values())) == 1:
-            agreed[target] = Output(next(iter(ports.values())))
+            agreed[target] = Step(Output(next(iter(ports.values()))), distance)
             continue
         # Two sources number their paths differently here (custom fabrics only): the source has to be part of the match.
         for source, port in sorted(ports.items()):
             match = _match(index, leaf_prefix(target), leaf_prefix(source))
-            distance = reach.distance(switch.name, target) or 0
             flows.append(FlowRecord(PINNED_FROM_LEAF_PRIORITY, match, (Output(port),), distance))
-    if all(fallback.get(target) == what for target, what in agreed.items()):
+    if all(fallback.get(target) == step for target, step in agreed.items()):
         return flows
     zones, singles = by_prefix(reach, switch, agreed)
-    for zone, what in zones.items():
+    for zone, step in zones.items():
         match = _match(index, zone_prefix(*zone))
-        flows.append(FlowRecord(PINNED_ZONE_PRIORITY, match, (what,), zone_distance(reach, switch, zone)))
-    for target, what in singles.items():
-        if fallback.get(target) != what:
+        flows.append(FlowRecord(PINNED_ZONE_PRIORITY, match, (step.action,), step.distance))
+    for target, step in singles.items():
+        if fallback.get(target) != step:
             match = _match(index, leaf_prefix(target))
-            flows.append(FlowRecord(PINNED_LEAF_PRIORITY, match, (what,), reach.distance(switch.name, target) or 0))
+            flows.append(FlowRecord(PINNED_LEAF_PRIORITY, match, (step.action,), step.distance))
     return flows
 
 

@@ -8,7 +8,7 @@ no flow and is dropped and counted, instead of wandering.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from controller.program import (
     ETH_LLDP,
@@ -20,7 +20,7 @@ from controller.program import (
     Output,
     mac_number,
 )
-from controller.routes.reach import Leaf, Reach, leaf_of
+from controller.routes.reach import Leaf, Reach
 from topologies.graph import Fabric, Node
 
 # The higher wins. Between two steps there is room for a later mode.
@@ -39,6 +39,13 @@ _ZONE_MASK = MAC_EXACT & ~0xFF_FFFF
 _LINK_LOCAL_GROUPS = Masked(mac_number("01:80:c2:00:00:00"), mac_number("ff:ff:ff:ff:ff:f0"))
 
 Choice = TypeVar("Choice")
+
+
+class Step(NamedTuple):
+    """What a switch does for a leaf, and how many links away the leaf is."""
+
+    action: Action
+    distance: int
 
 
 def leaf_prefix(leaf: Leaf) -> Masked:
@@ -102,31 +109,24 @@ def by_prefix(
 
 def leaf_flows(
     reach: Reach, switch: Node, action: Callable[[Leaf, tuple[int, ...]], Action]
-) -> tuple[list[FlowRecord], dict[Leaf, Action]]:
-    """Flows to every other leaf that can be reached, and the action they take for each leaf.
+) -> tuple[list[FlowRecord], dict[Leaf, Step]]:
+    """Flows to every other leaf that can be reached, and the step they take for each leaf.
 
     Args:
         action: what to do for a leaf, given the ports that lead nearer to it (at least one).
     """
-    here = leaf_of(switch)
-    chosen: dict[Leaf, Action] = {}
+    steps: dict[Leaf, Step] = {}
     for leaf in reach.leaves(switch.plane):
         ports = reach.ports(switch.name, leaf)
-        if leaf != here and ports:
-            chosen[leaf] = action(leaf, ports)
-    zones, singles = by_prefix(reach, switch, chosen)
+        if ports:
+            steps[leaf] = Step(action(leaf, ports), reach.distance(switch.name, leaf) or 0)
+    zones, singles = by_prefix(reach, switch, steps)
     flows = [
-        FlowRecord(ZONE_PRIORITY, Match(eth_dst=zone_prefix(*zone)), (what,), zone_distance(reach, switch, zone))
-        for zone, what in zones.items()
+        FlowRecord(ZONE_PRIORITY, Match(eth_dst=zone_prefix(*zone)), (step.action,), step.distance)
+        for zone, step in zones.items()
     ]
     flows += [
-        FlowRecord(LEAF_PRIORITY, Match(eth_dst=leaf_prefix(leaf)), (what,), reach.distance(switch.name, leaf) or 0)
-        for leaf, what in singles.items()
+        FlowRecord(LEAF_PRIORITY, Match(eth_dst=leaf_prefix(leaf)), (step.action,), step.distance)
+        for leaf, step in singles.items()
     ]
-    return flows, chosen
-
-
-def zone_distance(reach: Reach, switch: Node, zone: tuple[int, int]) -> int:
-    """Links from the switch to the farthest leaf of a zone."""
-    leaves = (leaf for leaf in reach.leaves(zone[0]) if leaf.zone == zone[1])
-    return max(reach.distance(switch.name, leaf) or 0 for leaf in leaves)
+    return flows, steps
