@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from controller.process import ControllerProcess
+from controller.process import ControllerError, ControllerProcess
 
 from experiments.cell_spec import CellSpec, cell_spec
 from experiments.hosts import Hosts, TransportUnsupported, driver_specs
@@ -234,7 +234,7 @@ def main(path: str) -> int:
         tell("done", status="unsupported", reason=str(error))
     except MachineLacks as error:
         tell("done", status="machine_lacks", reason=str(error))
-    except TestbedError as error:
+    except (TestbedError, ControllerError) as error:
         tell("done", status="failed", reason=str(error))
     return 0
 

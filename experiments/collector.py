@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from topologies.ev import DEFAULT_LAYOUT
-
 from experiments.workloads.base import Workload
 from results.schema import FailureRecord
 from results.writer import CellWriter
+from topologies.ev import EvLayout
 
 BUSY_HOST_SHARE = 0.8
 """A host process that uses more of a core than this may itself be the bottleneck."""
@@ -60,9 +59,26 @@ class Collector:
     _machine: list[dict[str, Any]] = field(default_factory=list)
     _cpu: dict[str, float] = field(default_factory=dict)
     _busy: dict[str, int] = field(default_factory=dict)
+    _early: list[tuple[float, str, str, str, Any]] = field(default_factory=list)
 
     def _t(self, mono: float) -> float:
         return mono - self.start_mono if self.start_mono is not None else 0.0
+
+    def _note(self, at: float, source: str, kind: str, name: str, detail: Any) -> None:
+        """Store an event; those from before the start of traffic wait until its time, the origin, is known."""
+        if self.start_mono is None:
+            self._early.append((at, source, kind, name, detail))
+        else:
+            self.writer.event(self._t(at), source, kind, name, detail)
+
+    def _started(self, mono: float, unix: float) -> None:
+        self.start_mono, self.start_unix = mono, unix
+        self._write_early()
+
+    def _write_early(self) -> None:
+        early, self._early = self._early, []
+        for at, source, kind, name, detail in early:
+            self.writer.event(self._t(at), source, kind, name, detail)
 
     def take(self, event: dict[str, Any]) -> None:
         """Take one event of the cell."""
@@ -70,7 +86,7 @@ class Collector:
         if kind == "host":
             self._take_host(event)
         elif kind == "start":
-            self.start_mono, self.start_unix = event["mono"], event["unix"]
+            self._started(event["mono"], event["unix"])
         elif kind == "links":
             at = self._t(event["at"])
             names = ("link", "direction", "bytes", "packets", "drops", "backlog_bytes")
@@ -80,7 +96,7 @@ class Collector:
         elif kind == "failure":
             self._take_failure(event)
         elif kind == "note":
-            self.writer.event(self._t(event["at"]), event["source"], event["kind"], event["name"], event["detail"])
+            self._note(event["at"], event["source"], event["kind"], event["name"], event["detail"])
         elif kind == "network":
             self.datapath, self.pairs, self.proof_s = event["datapath"], event["pairs"], event["proof_s"]
         elif kind == "done":
@@ -119,7 +135,7 @@ class Collector:
             self._message(message, -1, 0).failed = reason
         elif kind == "note":
             _, what, name, detail, at = record
-            self.writer.event(self._t(at), "agent", what, f"{host}: {name}", detail)
+            self._note(at, "agent", what, f"{host}: {name}", detail)
 
     def _message(self, message: int, channel: int, size: int) -> _Message:
         """The message of this id. A damaged id makes an entry of its own, which counts as corrupt."""
@@ -152,6 +168,7 @@ class Collector:
 
     def write_tables(self) -> None:
         """Store every table. Raises ResultError."""
+        self._write_early()
         sources = {channel.id: (channel.src, channel.dst) for channel in self.workload.channels}
         rows = []
         for number, entry in self._messages.items():
@@ -171,7 +188,7 @@ class Collector:
             )
         self.writer.write_table("messages", sorted(rows, key=lambda row: row["posted_s"]))
         self.writer.write_table("goodput", sorted(self._goodput, key=lambda row: row["t_s"]))
-        evs = [{**row, "path": DEFAULT_LAYOUT.decode(row["ev"]).path} for row in self._evs]
+        evs = [{**row, "path": EvLayout.decode(row["ev"]).path} for row in self._evs]
         self.writer.write_table("evs", evs)
         self.writer.write_table("links", self.link_rows)
         self.writer.write_table("hosts", self._hosts)

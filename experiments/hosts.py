@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from topologies.ev import base_rtt_s, ev_set
-
 from experiments.cell_spec import BIN_S, CellSpec
 from experiments.driver.spec import DriverSpec
 from experiments.transports.base import ChannelSpec, HostSpec, PeerSpec, PlanePort
 from testbed.errors import TestbedError
 from testbed.monitor import ProcessCpu
 from testbed.network import Network
+from topologies.capacity import mrc_payload_bytes
+from topologies.ev import ev_set
 from topologies.graph import Fabric
+from topologies.rtt import base_rtt_s
 
 CONNECT_DEADLINE_S = 20.0
 EVS_PER_PATH = 4
@@ -53,6 +54,7 @@ def driver_specs(fabric: Fabric, spec: CellSpec) -> dict[str, DriverSpec]:
                 peers={peer: _peer(fabric, host, peer, per_path) for peer in sorted(peers)},
                 sends=sends,
                 receives=receives,
+                payload_bytes=mrc_payload_bytes(fabric.mtu),
                 options=spec.options,
             ),
             messages=tuple(message for message in work.messages if message.channel in own),
@@ -78,7 +80,7 @@ def _peer(fabric: Fabric, host: str, peer: str, evs_per_path: int) -> PeerSpec:
         port = link.port_of(peer)
         if (host, port.plane) in fabric.host_port and port.ipv6 is not None:
             addresses[port.plane] = port.ipv6
-    evs = ev_set(fabric, host, peer, per_path=evs_per_path)
+    evs = ev_set(fabric, host, peer, per_path_salts=evs_per_path)
     return PeerSpec(peer, addresses, evs, base_rtt_s(fabric, host, peer))
 
 

@@ -250,6 +250,8 @@ def _check_transports(model: ExperimentModel, problems: Problems) -> None:
 def _check_times(model: ExperimentModel, problems: Problems) -> None:
     if not 0 < model.duration <= LONGEST_S:
         problems.add("duration", f"must be more than 0 s and at most {LONGEST_S:g} s")
+    if problems.broken("duration"):
+        return
     if model.warmup >= model.duration:
         problems.add("warmup", "must be shorter than the duration", f"duration is {model.duration:g} s")
     if model.convergence > LONGEST_S:
@@ -268,7 +270,8 @@ def _check_workload(model: ExperimentModel, fabric: Fabric | None, problems: Pro
     for number, (source, target) in enumerate(workload.pairs):
         for end, name in enumerate((source, target)):
             if name not in hosts:
-                problems.add(f"workload.pairs.{number}.{end}", f"no such host: {name}", did_you_mean(name, hosts))
+                hint = did_you_mean(name, hosts) or f"there are {hosts[0]} to {hosts[-1]}"
+                problems.add(f"workload.pairs.{number}.{end}", f"no such host: {name}", hint)
         if source == target:
             problems.add(f"workload.pairs.{number}", f"{source} sends to itself")
 
@@ -276,7 +279,7 @@ def _check_workload(model: ExperimentModel, fabric: Fabric | None, problems: Pro
 def _check_failures(model: ExperimentModel, fabric: Fabric | None, problems: Problems) -> None:
     for number, failure in enumerate(model.failures):
         key = f"failures.{number}"
-        if failure.at >= model.duration:
+        if failure.at >= model.duration and not problems.broken("duration"):
             problems.add(f"{key}.at", "is after the end", f"duration is {model.duration:g} s")
         if failure.for_ is not None and failure.do == "up":
             problems.add(f"{key}.for", "only goes with `do: down`")

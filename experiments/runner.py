@@ -26,7 +26,7 @@ from results.writer import CellWriter, RunWriter, default_root
 from testbed.errors import MachineLacks, TestbedError
 from testbed.leftovers import scratch_folder
 from testbed.sandbox import Sandbox
-from topologies.ev import base_rtt_s
+from topologies.rtt import base_rtt_s
 
 DEADLINE_FACTOR = 3.0
 DEADLINE_EXTRA_S = 60.0

@@ -25,6 +25,7 @@ from testbed.ovs import kernel_datapath_available
 
 SMALLEST_OVS = (2, 13)
 SMALLEST_KERNEL = (5, 6)
+FRAMEWORK_FIXES = {"ryu": "sudo ./setup.sh --with-ryu"}
 
 
 @dataclass(frozen=True)
@@ -147,10 +148,8 @@ def _congestion_controls() -> Finding:
 def _controllers() -> dict[str, Finding]:
     findings = {}
     for name, framework in usable().items():
-        if framework.reason is None:
-            findings[f"controller {name}"] = Finding(True, f"{name} {framework.version}")
-        else:
-            findings[f"controller {name}"] = Finding(False, f"{name}: {framework.reason}", framework.fix)
+        fix = "" if framework.ok else FRAMEWORK_FIXES.get(name, "sudo ./setup.sh")
+        findings[f"controller {name}"] = Finding(framework.ok, f"{name}: {framework.detail}", fix)
     return findings
 
 

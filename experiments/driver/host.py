@@ -95,6 +95,9 @@ class Driver:
                 elif request["op"] == "quit":
                     self._flush()
                     self._result()
+                    # Stay until the runner goes: closing now would look like a failure to hosts that are a step behind.
+                    while not self._runner.closed:
+                        self._runner.requests(timeout_s=1.0)
                     return
             if self._runner.closed:
                 return

@@ -52,6 +52,7 @@ def driver_spec(document: dict[str, Any]) -> DriverSpec:
             peers=peers,
             sends=tuple(ChannelSpec(**channel) for channel in host["sends"]),
             receives=tuple(ChannelSpec(**channel) for channel in host["receives"]),
+            payload_bytes=host["payload_bytes"],
             options=host["options"],
         ),
         messages=tuple(Message(**{**item, "after": tuple(item["after"])}) for item in document["messages"]),

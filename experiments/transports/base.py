@@ -56,7 +56,11 @@ class PeerSpec:
 
 @dataclass(frozen=True)
 class HostSpec:
-    """Everything a transport may know of the host that it runs on."""
+    """Everything a transport may know of the host that it runs on.
+
+    Attributes:
+        payload_bytes: payload of a full packet for a transport that makes its own packets.
+    """
 
     name: str
     seed: int
@@ -64,6 +68,7 @@ class HostSpec:
     peers: Mapping[str, PeerSpec]
     sends: tuple[ChannelSpec, ...]
     receives: tuple[ChannelSpec, ...]
+    payload_bytes: int
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
