@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from controller.process import ControllerError, ControllerProcess
-
 from experiments.cell_spec import CellSpec, cell_spec
 from experiments.hosts import Hosts, TransportUnsupported, driver_specs
 from testbed import links
 from testbed.errors import MachineLacks, TestbedError
 from testbed.monitor import CpuMonitor, LinkMonitor
-from testbed.network import Network
+from testbed.network import Network, loopback_up
 from testbed.proof import prove_pairs
 from topologies.graph import Fabric
 from topologies.load import build, load_topology
@@ -77,8 +76,9 @@ class Cell:
     def run(self) -> None:
         """The whole cell. Raises TestbedError, Stopped."""
         tell("phase", name="network")
+        loopback_up()
+        self._controller.start()  # first, since it takes as long to start as the network takes to build
         self._network.start()
-        self._controller.start()
         self._controller.wait_ready(READY_DEADLINE_S)
         self._check()
         tell("phase", name="proof")

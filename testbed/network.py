@@ -54,7 +54,7 @@ class Network:
         self._check_machine()
         _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(OPEN_FILES, hard), hard))
-        run(["ip", "link", "set", "lo", "up"])
+        loopback_up()
         Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
         self.ovs.start()
         self._start_nodes()
@@ -220,6 +220,11 @@ class Network:
         """Start a program on a host; keyword arguments are those of subprocess.Popen."""
         with in_network_of(self.pid(host)):
             return subprocess.Popen(command, **keywords)
+
+
+def loopback_up() -> None:
+    """Bring up the sandbox's loopback, over which switches and controller talk."""
+    run(["ip", "link", "set", "lo", "up"])
 
 
 def _write_ipv6_setting(interface: str, key: str, value: int) -> None:
