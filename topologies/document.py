@@ -41,7 +41,7 @@ class Problems:
 
     def add(self, path: str | KeyPath, message: str, hint: str = "") -> None:
         """Record a mistake at a key path (of the document, not of the model's attributes)."""
-        parts = as_path(path)
+        parts = self._document.locate(path)
         self._broken.add(parts)
         self._errors.append(self._document.error(parts, message, hint))
 
@@ -51,7 +51,7 @@ class Problems:
 
     def broken(self, *paths: str | KeyPath) -> bool:
         """Whether a mistake is known at, above or below one of these key paths; a broken key reads as its default."""
-        for path in map(as_path, paths):
+        for path in map(self._document.locate, paths):
             for known in self._broken:
                 shared = min(len(path), len(known))
                 if path[:shared] == known[:shared]:
@@ -152,9 +152,18 @@ class Document:
             value = value[part]
         return value
 
+    def locate(self, path: str | KeyPath) -> KeyPath:
+        """A key path with list positions as numbers and names that hold dots in one piece, as far as it exists."""
+        asked = as_path(path)
+        try:
+            found, missing = self._resolve(asked)
+        except InputErrors:
+            return asked
+        return (*found, *missing)
+
     def where(self, path: str | KeyPath) -> Place:
         """File and line of a key, or of the closest key above it that exists."""
-        parts = as_path(path)
+        parts = self.locate(path)
         for length in range(len(parts), -1, -1):
             if parts[:length] in self._places:
                 return self._places[parts[:length]]
@@ -162,7 +171,7 @@ class Document:
 
     def error(self, path: str | KeyPath, message: str, hint: str = "") -> InputError:
         """A mistake at a key path of this document."""
-        parts = as_path(path)
+        parts = self.locate(path)
         return InputError(*self.where(parts), format_key((*self._prefix, *parts)), message, hint)
 
     def set(self, path: str | KeyPath, value: Any, origin: str) -> None:

@@ -27,6 +27,7 @@ class Fault:
 def explain(data: Any, model: type[BaseModel]) -> list[Fault]:
     """Everything that keeps ``data`` from being a ``model``; empty when nothing does."""
     empty = [path for path, value in walk(data) if value is None and path]
+    short: set[KeyPath] = set()
     faults = {path: Fault(path, "has no value", "give it one, or remove the key") for path in empty}
     try:
         model.model_validate_json(json.dumps(data))
@@ -37,7 +38,14 @@ def explain(data: Any, model: type[BaseModel]) -> list[Fault]:
                 faults[fault.path] = fault
             elif not any(fault.path[: len(path)] == path for path in empty):
                 faults.setdefault(fault.path, fault)
-    return list(faults.values())
+                if detail["type"] == "too_short":
+                    short.add(fault.path)
+    # pydantic counts only the good items of a list; what is wrong with the bad ones is said already.
+    return [fault for path, fault in faults.items() if path not in short or not _any_below(path, faults)]
+
+
+def _any_below(path: KeyPath, faults: Mapping[KeyPath, Fault]) -> bool:
+    return any(other[: len(path)] == path and other != path for other in faults)
 
 
 def _fault(data: Any, model: type[BaseModel], detail: ErrorDetails) -> Fault:
@@ -80,8 +88,8 @@ def _plain_message(kind: str, context: Mapping[str, Any], message: str, value: A
         "greater_than_equal": f"must be at least {context.get('ge')}",
         "less_than": f"must be less than {context.get('lt')}",
         "less_than_equal": f"must be at most {context.get('le')}",
-        "too_short": f"must hold at least {context.get('min_length')} items",
-        "too_long": f"must hold at most {context.get('max_length')} items",
+        "too_short": f"must hold at least {_items_text(context.get('min_length'))}",
+        "too_long": f"must hold at most {_items_text(context.get('max_length'))}",
         "string_too_short": "must not be empty",
         "value_error": message.removeprefix("Value error, "),
     }
@@ -104,6 +112,10 @@ def _plain_message(kind: str, context: Mapping[str, Any], message: str, value: A
     if kind in wanted:
         return f"must be {wanted[kind]}, not {_show(value)}"
     return message[:1].lower() + message[1:]
+
+
+def _items_text(count: Any) -> str:
+    return "1 item" if count == 1 else f"{count} items"
 
 
 def _show(value: Any) -> str:

@@ -44,9 +44,11 @@ def _without_kind(document: Document, named: Any) -> tuple[Any, ...]:
     problems = Problems(document)
     if named is None:
         problems.add("kind", "is missing" if "kind" not in document.data else "has no value", one_of(KINDS))
+    elif not isinstance(named, str):
+        problems.add("kind", "must be text", one_of(KINDS))
     else:
-        hint = did_you_mean(str(named), KINDS) or one_of(KINDS)
-        problems.add("kind", f"unknown kind {str(named)[:40]!r}", hint)
+        hint = did_you_mean(named, KINDS) or one_of(KINDS)
+        problems.add("kind", f"unknown kind {named[:40]!r}", hint)
     for fault in explain(document.data, _Header):
         if fault.path[:1] in (("version",), ("mtu",), ("name",)):
             problems.add(fault.path, fault.message, fault.hint)

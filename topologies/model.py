@@ -203,20 +203,34 @@ NodeName = Annotated[str, AfterValidator(_check_name)]
 
 @dataclass(frozen=True)
 class Shorthand:
-    """Annotation: text or a list stands for a mapping with one key (``h1`` for ``{name: h1}``)."""
+    """Annotation: text or a list stands for a mapping with one key (``h1`` for ``{name: h1}``).
+
+    Attributes:
+        key: the key that the short form is the value of.
+        short: ``str`` or ``list``.
+        wanted: for the message when it is neither.
+    """
 
     key: str
     short: type
+    wanted: str
 
     def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         def expand(value: object) -> object:
-            return {self.key: value} if isinstance(value, self.short) else value
+            if isinstance(value, self.short):
+                return {self.key: value}
+            if not isinstance(value, (dict, StrictModel)):
+                raise problem(f"must be {self.wanted}")
+            return value
 
         return core_schema.no_info_before_validator_function(expand, handler(source))
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         brief = {"type": "string"} if self.short is str else {"type": "array", "items": {"type": "string"}}
         return {"anyOf": [brief, handler(schema)]}
+
+
+_NAMED = Shorthand("name", str, "a name, or a mapping")
 
 
 class CustomHost(StrictModel):
@@ -239,7 +253,7 @@ class CustomLink(LinkOptions):
     ends: Annotated[tuple[str, str], Field(strict=False)]
 
 
-ListedLink = Annotated[CustomLink, Shorthand("ends", list)]
+ListedLink = Annotated[CustomLink, Shorthand("ends", list, "a list of two names, or a mapping")]
 
 
 class CustomLinkTable(LinkTable):
@@ -258,6 +272,6 @@ class Custom(Topology):
     """Nodes and links as listed. A link of a host belongs to the plane of its switch."""
 
     kind: Literal["custom"]
-    hosts: tuple[Annotated[CustomHost, Shorthand("name", str)], ...] = Field(min_length=2)
-    switches: tuple[Annotated[CustomSwitch, Shorthand("name", str)], ...] = Field(min_length=1)
+    hosts: tuple[Annotated[CustomHost, _NAMED], ...] = Field(min_length=2)
+    switches: tuple[Annotated[CustomSwitch, _NAMED], ...] = Field(min_length=1)
     links: CustomLinkTable

@@ -21,6 +21,7 @@ from pydantic_core import CoreSchema, core_schema
 from topologies.errors import one_of, problem
 
 _NUMBER = r"\d{1,15}(?:\.\d{1,24})?"
+_FINEST = Decimal(1).scaleb(-24)
 _AMOUNT = re.compile(rf"\s*({_NUMBER})\s*(\S*)\s*")
 _NEGATIVE = re.compile(r"\s*-\s*\d")
 
@@ -61,7 +62,7 @@ class Dimension:
         if not isinstance(value, str):
             if value < 0:
                 raise QuantityError("must not be negative")
-            raise QuantityError(f"{self.noun} needs a unit", f"`{value} {self.usual}`?" if value < 10**15 else "")
+            raise QuantityError(f"{self.noun} needs a unit", self._guess(value) if value < 10**15 else "")
         match = _AMOUNT.fullmatch(value)
         if match is None:
             if _NEGATIVE.match(value):
@@ -69,13 +70,23 @@ class Dimension:
             raise QuantityError(f"{_quoted(value)} is not {self.noun}", f"for example `20 {self.usual}`")
         number, unit = match.groups()
         if not unit:
-            raise QuantityError(f"{self.noun} needs a unit", f"`{number} {self.usual}`?")
+            raise QuantityError(f"{self.noun} needs a unit", self._guess(Decimal(number)))
         if unit in self.units:
             return Decimal(number) * self.units[unit]
+        if self is RATE and unit.endswith("B/s"):
+            raise QuantityError(f"{_quoted(unit)} is not a unit of rate", "rates are in bits, 1 MB/s is `8 Mbit/s`")
         meant = self.slips.get(unit) or self.slips.get(unit.lower())
         meant = meant or next((known for known in self.units if known.lower() == unit.lower()), None)
         hint = f"`{number} {meant}`?" if meant else f"units: {one_of(self.units)}"
         raise QuantityError(f"{_quoted(unit)} is not a unit of {self.noun.split(' ', 1)[1]}", hint)
+
+    def _guess(self, number: int | float | Decimal) -> str:
+        """What a bare number may have meant."""
+        if self is SHARE and number < 1:
+            return f"`{float(number) * 100:g} %` or `{number} %`?"
+        if self is SIZE and number >= 1000:
+            return f"`{number} B`?"
+        return f"`{number} {self.usual}`?"
 
     def format(self, amount: Decimal) -> str:
         """The amount in the largest unit that gives at least 1."""
@@ -83,7 +94,10 @@ class Dimension:
             return f"0 {self.usual}"
         fitting = [unit for unit, size in self.units.items() if amount >= size] or [next(iter(self.units))]
         unit = max(fitting, key=lambda name: self.units[name])
-        scaled = f"{amount / self.units[unit]:f}"
+        number = amount / self.units[unit]
+        if number < _FINEST * 10**16:
+            number = number.quantize(_FINEST)
+        scaled = f"{number:f}"
         return f"{scaled.rstrip('0').rstrip('.') if '.' in scaled else scaled} {unit}"
 
 

@@ -51,11 +51,16 @@ def parse_yaml(text: str, file: str) -> Tree:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        message = f"not valid YAML: {error.problem or error.context}"
-        raise fail(message, mark.line + 1 if mark else None, _syntax_hint(str(error.problem))) from None
+        said = str(error.problem or error.context)
+        if said.startswith("but ") and error.context:
+            said = f"{error.context}, {said}"
+        hint = _syntax_hint(said)
+        if error.context and error.context.startswith("while parsing a flow ") and error.context_mark:
+            hint = hint or f"see the bracket opened on line {error.context_mark.line + 1}"
+        raise fail(f"not valid YAML: {said}", mark.line + 1 if mark else None, hint) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise fail(f"not valid YAML: character U+{ord(str(error.character)):04X} is not allowed", line) from None
+        raise fail(f"not valid YAML: character U+{error.character:04X} is not allowed", line) from None
     except RecursionError:
         raise fail("not valid YAML: nested too deeply") from None
     except (yaml.YAMLError, ValueError) as error:
