@@ -116,7 +116,8 @@ def main(arguments: Sequence[str]) -> int:
     except Exception as error:
         code = exit_code_of(error)
         if code is not None:
-            say(f"error: {error}")
+            # A mistake in a file starts with its place, file:line:, which terminals and editors make a link of.
+            say(str(error) if type(error).__name__ == "InputErrors" else f"error: {error}")
             return code
         traceback.print_exc()
         say("error: this is a mistake in the testbed, not in your input; please report it with the lines above")
