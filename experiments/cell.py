@@ -19,7 +19,7 @@ from experiments.cell_spec import CellSpec, cell_spec
 from experiments.hosts import Hosts, TransportUnsupported, driver_specs
 from testbed import links
 from testbed.errors import MachineLacks, TestbedError
-from testbed.monitor import CpuMonitor, LinkMonitor
+from testbed.monitor import CpuMonitor, LinkMonitor, ProcessCpu
 from testbed.network import Network, loopback_up
 from testbed.proof import prove_pairs
 from topologies.graph import Fabric
@@ -55,13 +55,14 @@ class Cell:
         self._network = Network(
             self._fabric,
             logs=self._logs,
-            controller=f"tcp:127.0.0.1:{CONTROLLER_PORT}",
+            controller_port=CONTROLLER_PORT,
             datapath=spec.datapath,
         )
         self._controller = ControllerProcess(
             Path(spec.topology),
             mode=spec.routing,
             framework=spec.framework,
+            host="0.0.0.0",
             port=CONTROLLER_PORT,
             convergence_s=spec.convergence_s,
             seed=spec.seed,
@@ -70,6 +71,7 @@ class Cell:
         self._hosts: Hosts | None = None
         self._links: LinkMonitor | None = None
         self._cpu = CpuMonitor()
+        self._switch_cpu: ProcessCpu | None = None
         self._start = 0.0
         self._stop = False
 
@@ -98,7 +100,7 @@ class Cell:
             if not data or b'"stop"' in data:
                 self._stop = True
                 raise Stopped
-        dead = self._network.ovs.dead()
+        dead = self._network.dead()
         if dead:
             raise TestbedError(dead)
         for event in self._controller.events():
@@ -116,6 +118,8 @@ class Cell:
         tell("start", mono=self._start, unix=time.time() + self._start - time.monotonic())
         self._cpu.idle_share()
         hosts.cpu_shares()
+        forwarders = [daemons.forwarder for daemons in self._network.switches.values()]
+        self._switch_cpu = ProcessCpu(*(pid for pid in forwarders if pid is not None))
         try:
             self._until_the_end(hosts, monitor)
         except Stopped:
@@ -161,7 +165,7 @@ class Cell:
 
     def _inject(self, action: Any) -> None:
         link = self._fabric.link[action.link]
-        change = links.change(link, action.up)
+        change = links.change(self._network, link, action.up)
         tell(
             "failure",
             failure=action.failure,
@@ -171,8 +175,7 @@ class Cell:
             applied=change.applied_mono,
             carrier=list(change.carrier),
         )
-        ends = [port.interface for port in (link.a, link.b) if self._fabric.node[port.node].kind == "switch"]
-        states = links.switch_port_states(ends)
+        states = links.switch_port_states(self._network, link)
         tell("note", at=time.monotonic(), source="ovs", kind="port_state", name=action.link, detail=states)
 
     def _sample_links(self, monitor: LinkMonitor) -> float:
@@ -182,7 +185,13 @@ class Cell:
         return time.monotonic() - began
 
     def _sample_machine(self, hosts: Hosts) -> None:
-        tell("machine", at=time.monotonic(), idle=self._cpu.idle_share(), hosts=hosts.cpu_shares())
+        tell(
+            "machine",
+            at=time.monotonic(),
+            idle=self._cpu.idle_share(),
+            hosts=hosts.cpu_shares(),
+            switches=self._switch_cpu.share() if self._switch_cpu else 0.0,
+        )
 
     def _drain(self, hosts: Hosts) -> None:
         """Wait for messages under way, at most the drain time."""

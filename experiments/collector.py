@@ -59,6 +59,7 @@ class Collector:
     _machine: list[dict[str, Any]] = field(default_factory=list)
     _cpu: dict[str, float] = field(default_factory=dict)
     _busy: dict[str, int] = field(default_factory=dict)
+    _switch_cpu: list[float] = field(default_factory=list)
     _early: list[tuple[float, str, str, str, Any]] = field(default_factory=list)
 
     def _t(self, mono: float) -> float:
@@ -145,6 +146,7 @@ class Collector:
         at = self._t(event["at"])
         self._machine.append({"t_s": at, "cpu_idle_share": min(1.0, max(0.0, event["idle"]))})
         self._cpu = event["hosts"]
+        self._switch_cpu.append(event["switches"])
         for host, share in event["hosts"].items():
             self._busy[host] = self._busy.get(host, 0) + (share > BUSY_HOST_SHARE)
 
@@ -199,6 +201,16 @@ class Collector:
         if entry.delivered_s is not None:
             return "delivered" if entry.ok and entry.posted_s is not None else "corrupt"
         return "unfinished" if self.status != "done" and not entry.failed else "lost"
+
+    def cpu(self) -> dict[str, float | None]:
+        """Mean CPU use over the cell: idle share of the machine, and cores used by Open vSwitch and by a host."""
+        seconds = max(1, len(self._machine))
+        hosts = [row["cpu_share"] for row in self._hosts if row["cpu_share"] is not None]
+        return {
+            "idle_share": sum(row["cpu_idle_share"] for row in self._machine) / seconds if self._machine else None,
+            "switches_cores": sum(self._switch_cpu) / seconds if self._switch_cpu else None,
+            "host_cores": sum(hosts) / len(hosts) if hosts else None,
+        }
 
     def doubts(self) -> list[str]:
         """Why the machine, not the network, may have set the result; empty when nothing points to it."""

@@ -137,11 +137,12 @@ class Hosts:
             log.close()
             driver = _Driver(host, process)
             self._drivers[host] = driver
+            assert process.stdout is not None
             self._selector.register(process.stdout, selectors.EVENT_READ, driver)
 
     def fileno(self) -> int:
         """A descriptor that is readable when any driver has something to tell."""
-        return self._selector.fileno()  # type: ignore[attr-defined, no-any-return]
+        return self._selector.fileno()
 
     def poll(self, timeout_s: float = 0.0) -> Iterator[tuple[str, dict[str, Any]]]:
         """(host, event) for everything that has arrived; waits at most ``timeout_s`` seconds for the first.

@@ -262,7 +262,7 @@ class _Run:
             failures=failures,
             capacity=capacity_steps(fabric, collector.workload.pairs, self._experiment.model.failures, failures),
             counters=collector.counters,
-            cpu={"cores": os.cpu_count()},
+            cpu={"cores": os.cpu_count(), **collector.cpu()},
         )
 
     def _keep_logs(self, scratch: Path, cell: CellWriter) -> None:

@@ -7,16 +7,15 @@ carrier at once. A host's own end is never set down, since Linux would drop its 
 from __future__ import annotations
 
 import fcntl
-import json
 import socket
 import struct
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
-from testbed.commands import run
 from testbed.errors import TestbedError
-from topologies.graph import Link
+from testbed.netns import in_network_of
+from testbed.network import Network
+from topologies.graph import Link, Port
 
 SIOCGIFFLAGS = 0x8913
 SIOCSIFFLAGS = 0x8914
@@ -52,35 +51,41 @@ def set_up(interface: str, up: bool) -> None:
             raise TestbedError(f"{interface}: cannot be set {'up' if up else 'down'}: {error.strerror}") from error
 
 
-def has_carrier(interface: str) -> bool:
-    """Whether an interface of the current namespace has a carrier; False when it is administratively down."""
-    try:
-        return Path(f"/sys/class/net/{interface}/carrier").read_text().strip() == "1"
-    except OSError:
-        return False
-
-
-def change(link: Link, up: bool) -> LinkChange:
+def change(network: Network, link: Link, up: bool) -> LinkChange:
     """Set a link up or down at its upper end, and read the carrier back.
 
     Raises:
         TestbedError: the kernel refused, or the carrier did not follow.
     """
-    set_up(link.b.interface, up)
+    with in_network_of(network.pid(link.b.node)):
+        set_up(link.b.interface, up)
     applied = time.monotonic()
-    switch_ends = [link.b] if link.tier == "host" else [link.a, link.b]
-    carrier = {port.interface: has_carrier(port.interface) for port in switch_ends}
     deadline = applied + STATE_DEADLINE_S
-    while any(state != up for state in carrier.values()):
+    carriers = _carriers(network, link)
+    while carriers != (up, up):
         if time.monotonic() > deadline:
-            raise TestbedError(f"{link.name}: set {'up' if up else 'down'}, but carriers read {carrier}")
-        carrier = {port.interface: has_carrier(port.interface) for port in switch_ends}
-    ends = (carrier.get(link.a.interface, carrier[link.b.interface]), carrier[link.b.interface])
-    return LinkChange(link.name, up, applied, ends)
+            raise TestbedError(f"{link.name}: set {'up' if up else 'down'}, but carriers read {carriers}")
+        carriers = _carriers(network, link)
+    return LinkChange(link.name, up, applied, carriers)
 
 
-def switch_port_states(interfaces: list[str]) -> dict[str, str]:
-    """What Open vSwitch holds for these interfaces: ``up``, ``down`` or ``unknown``. Raises CommandError."""
-    command = ["ovs-vsctl", "--timeout=5", "--format=json", "--columns=name,link_state", "list", "interface"]
-    rows = json.loads(run([*command, *interfaces]))["data"]
-    return {name: state if isinstance(state, str) else "unknown" for name, state in rows}
+def _carriers(network: Network, link: Link) -> tuple[bool, bool]:
+    first, second = (_carrier(network, port) for port in (link.a, link.b))
+    return first, second
+
+
+def _carrier(network: Network, port: Port) -> bool:
+    """Whether an end has a carrier, asked in its node's namespace; False when it is administratively down."""
+    found = network.routes_of(port.node).get_links(ifname=port.interface)
+    return bool(found and found[0].get_attr("IFLA_CARRIER"))
+
+
+def switch_port_states(network: Network, link: Link) -> dict[str, str]:
+    """What Open vSwitch holds for a link's switch ends: ``up``, ``down`` or ``unknown``. Raises CommandError."""
+    states = {}
+    for port in (link.a, link.b):
+        daemons = network.switches.get(port.node)
+        if daemons is not None:
+            told = daemons.finish(daemons.vsctl(["get", "interface", port.interface, "link_state"]))
+            states[port.interface] = told.strip() if told.strip() in ("up", "down") else "unknown"
+    return states

@@ -38,20 +38,18 @@ class LinkMonitor:
         self._network = network
         self._ends: dict[str, dict[int, tuple[str, str]]] = {}
         for node in network.fabric.nodes:
-            place = node.name if node.kind == "host" else ""
             routes = network.routes_of(node.name)
             for link in network.fabric.links_of[node.name]:
                 port = link.port_of(node.name)
                 (index,) = routes.link_lookup(ifname=port.interface)
                 direction = "a>b" if port is link.a else "b>a"
-                self._ends.setdefault(place, {})[index] = (link.name, direction)
-        self._routes = {place: network.routes_of(place or network.fabric.switches[0].name) for place in self._ends}
+                self._ends.setdefault(node.name, {})[index] = (link.name, direction)
 
     def sample(self) -> list[LinkSample]:
         """Counters of every link in both directions, now."""
         samples = []
-        for place, ends in self._ends.items():
-            for entry in self._routes[place].get_qdiscs():
+        for node, ends in self._ends.items():
+            for entry in self._network.routes_of(node).get_qdiscs():
                 end = ends.get(entry["index"])
                 if end is not None and entry["parent"] == ROOT_HANDLE_PARENT:
                     samples.append(_link_sample(end, entry))
@@ -84,18 +82,21 @@ class CpuMonitor:
 
 
 class ProcessCpu:
-    """CPU share of one process: seconds of CPU per second since the last call; 0 once it has ended."""
+    """CPU share of processes together: seconds of CPU per second since the last call; 0 for those that have ended."""
 
-    def __init__(self, pid: int) -> None:
-        self._path = Path(f"/proc/{pid}/stat")
+    def __init__(self, *pids: int) -> None:
+        self._paths = [Path(f"/proc/{pid}/stat") for pid in pids]
         self._last = self._seconds(), time.monotonic()
 
     def _seconds(self) -> float:
-        try:
-            after_name = self._path.read_text().rpartition(")")[2].split()
-        except OSError:
-            return 0.0
-        return (int(after_name[11]) + int(after_name[12])) / TICKS
+        total = 0
+        for path in self._paths:
+            try:
+                after_name = path.read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            total += int(after_name[11]) + int(after_name[12])
+        return total / TICKS
 
     def share(self) -> float:
         """CPU seconds per second since the last call (1.0 = one core)."""

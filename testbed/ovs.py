@@ -1,19 +1,27 @@
-"""Open vSwitch daemons of the run's own: database, switch and sockets all in the sandbox's private /run."""
+"""Open vSwitch, one pair of daemons for each switch, in the switch's own network namespace.
+
+Why a pair each: the userspace datapath's main loop looks at every port and every bridge it has whenever any packet
+arrives, so one daemon for a whole fabric spends most of its time on switches that have nothing to do, on one core.
+Small daemons forward several times more packets with the same CPU, on all cores, and a switch can die alone.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 from testbed.commands import run
 from testbed.errors import CommandError, MachineLacks, TestbedError
+from testbed.netns import in_network_of
 
 RUN = Path("/run/openvswitch")
-DATABASE = RUN / "conf.db"
-SOCKET = RUN / "db.sock"
 SCHEMA = Path("/usr/share/openvswitch/vswitch.ovsschema")
 START_DEADLINE_S = 10.0
+COMMAND_TIMEOUT_S = 30
 
 
 def kernel_datapath_available() -> bool:
@@ -27,54 +35,105 @@ def kernel_datapath_available() -> bool:
     return Path("/sys/module/openvswitch").exists()
 
 
-class OpenVSwitch:
-    """`ovsdb-server` and `ovs-vswitchd`, as children of this process.
+def make_template(logs: Path) -> Path:
+    """An empty database that every switch starts from. Raises MachineLacks, CommandError."""
+    if not SCHEMA.exists():
+        raise MachineLacks("Open vSwitch is not installed", "sudo apt install openvswitch-switch")
+    template = logs / "template.db"
+    template.unlink(missing_ok=True)
+    run(["ovsdb-tool", "create", str(template), str(SCHEMA)])
+    return template
+
+
+class SwitchDaemons:
+    """`ovsdb-server` and `ovs-vswitchd` of one switch, as children of this process.
 
     Args:
-        logs: directory for their log files.
+        name: the switch's name; its sockets are in /run/openvswitch/<name>.
+        pid: a process in the switch's network namespace.
+        logs: directory for log files.
     """
 
-    def __init__(self, logs: Path) -> None:
+    def __init__(self, name: str, pid: int, logs: Path) -> None:
+        self.name = name
+        self.folder = RUN / name
+        self._pid = pid
         self._logs = logs
-        self.database: subprocess.Popen[bytes] | None = None
-        self.switch: subprocess.Popen[bytes] | None = None
+        self._running: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start(self) -> None:
-        """Start both daemons and wait until each answers.
+    @property
+    def environment(self) -> dict[str, str]:
+        """Variables that make Open vSwitch's commands talk to this switch."""
+        return {"OVS_RUNDIR": str(self.folder), "OVS_DBDIR": str(self.folder), "OVS_SYSCONFDIR": str(self.folder)}
 
-        Raises:
-            MachineLacks: Open vSwitch is not installed.
-            TestbedError: a daemon ended or its socket did not appear within 10 s.
-        """
-        if not SCHEMA.exists():
-            raise MachineLacks("Open vSwitch is not installed", "sudo apt install openvswitch-switch")
-        run(["ovsdb-tool", "create", str(DATABASE), str(SCHEMA)])
-        self.database = self._spawn("ovsdb-server", str(DATABASE), f"--remote=punix:{SOCKET}")
-        self._await(self.database, "ovsdb-server", SOCKET)
-        run(["ovs-vsctl", "--no-wait", "--timeout=10", "init"])
-        self.switch = self._spawn("ovs-vswitchd", f"unix:{SOCKET}", "--pidfile")
-        self._await(self.switch, "ovs-vswitchd", RUN / "ovs-vswitchd.pid")
+    @property
+    def database(self) -> str:
+        """Where `ovs-vsctl --db` finds this switch."""
+        return f"unix:{self.folder}/db.sock"
 
-    def _spawn(self, daemon: str, *arguments: str) -> subprocess.Popen[bytes]:
-        log = self._logs / f"{daemon}.log"
+    @property
+    def forwarder(self) -> int | None:
+        """Process id of `ovs-vswitchd`."""
+        process = self._running.get("ovs-vswitchd")
+        return process.pid if process else None
+
+    def start_database(self, template: Path) -> None:
+        """Start `ovsdb-server` with an empty database; see `await_database`."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        database = self.folder / "conf.db"
+        shutil.copyfile(template, database)
+        self._spawn("ovsdb-server", str(database), f"--remote=punix:{self.folder}/db.sock")
+
+    def start_forwarder(self) -> None:
+        """Start `ovs-vswitchd` once the database answers. Raises TestbedError."""
+        self._await("ovsdb-server", self.folder / "db.sock")
+        run(["ovs-vsctl", f"--db={self.database}", "--no-wait", "--timeout=10", "init"])
+        self._spawn("ovs-vswitchd", self.database, f"--pidfile={self.folder}/ovs-vswitchd.pid")
+
+    def await_forwarder(self) -> None:
+        """Wait until `ovs-vswitchd` runs. Raises TestbedError."""
+        self._await("ovs-vswitchd", self.folder / "ovs-vswitchd.pid")
+
+    def _spawn(self, daemon: str, *arguments: str) -> None:
+        log = self._logs / f"{self.name}.{daemon}.log"
         command = [daemon, *arguments, f"--log-file={log}", "-vconsole:off", "-vsyslog:off"]
         try:
-            return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            with in_network_of(self._pid):
+                self._running[daemon] = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env={**os.environ, **self.environment},
+                )
         except FileNotFoundError as error:
             raise MachineLacks(f"{daemon} is not installed", "sudo apt install openvswitch-switch") from error
 
-    def _await(self, process: subprocess.Popen[bytes], daemon: str, sign: Path) -> None:
+    def _await(self, daemon: str, sign: Path) -> None:
         deadline = time.monotonic() + START_DEADLINE_S
         while not sign.exists():
-            if process.poll() is not None:
-                raise TestbedError(f"{daemon} ended with code {process.returncode}; see {self._logs}/{daemon}.log")
+            dead = self.dead()
+            if dead:
+                raise TestbedError(dead)
             if time.monotonic() > deadline:
-                raise TestbedError(f"{daemon}: {sign} did not appear within {START_DEADLINE_S:g} s")
-            time.sleep(0.005)
+                raise TestbedError(f"{self.name}: {daemon}: no {sign} within {START_DEADLINE_S:g} s")
+            time.sleep(0.002)
+
+    def vsctl(self, arguments: Iterable[str]) -> subprocess.Popen[str]:
+        """Begin an `ovs-vsctl` that waits until the switch has done it; see `finish`."""
+        command = ["ovs-vsctl", f"--db={self.database}", f"--timeout={COMMAND_TIMEOUT_S}", *arguments]
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def finish(self, command: subprocess.Popen[str]) -> str:
+        """Standard output of a command that `vsctl` began. Raises CommandError."""
+        out, err = command.communicate()
+        if command.returncode != 0:
+            raise CommandError(f"{self.name}: ovs-vsctl: exit code {command.returncode}: {err.strip()}")
+        return out
 
     def dead(self) -> str | None:
-        """Name and exit code of a daemon that has ended, or None while both run."""
-        for name, process in (("ovsdb-server", self.database), ("ovs-vswitchd", self.switch)):
-            if process is not None and process.poll() is not None:
-                return f"{name} ended with code {process.returncode}"
+        """Name and exit code of a daemon that has ended, or None while all run."""
+        for daemon, process in self._running.items():
+            if process.poll() is not None:
+                return f"{self.name}: {daemon} ended with code {process.returncode}"
         return None

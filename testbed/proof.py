@@ -24,6 +24,8 @@ ICMPV6_FILTER = 1
 ROUND_S = 0.5
 OUTSTANDING = 64
 SO_BINDTODEVICE = 25
+BASE_DEADLINE_S = 10.0
+PAIR_DEADLINE_S = 0.005
 
 
 class ProofError(TestbedError):
@@ -55,11 +57,14 @@ def _open(pid: int, interface: str) -> socket.socket:
     return echo
 
 
-def prove_pairs(network: Network, *, deadline_s: float = 20.0) -> Proof:
+def prove_pairs(network: Network, *, deadline_s: float | None = None) -> Proof:
     """Ping every ordered pair in every plane until each has answered.
 
+    Args:
+        deadline_s: by when, in seconds from now; None for one that grows with the number of pairs.
+
     Raises:
-        ProofError: naming the pairs without an answer after ``deadline_s`` seconds.
+        ProofError: naming the pairs without an answer by then.
     """
     started = time.monotonic()
     ports = network.fabric.host_port
@@ -69,6 +74,8 @@ def prove_pairs(network: Network, *, deadline_s: float = 20.0) -> Proof:
         for (target, other_plane) in ports
         if plane == other_plane and source != target
     ]
+    if deadline_s is None:
+        deadline_s = BASE_DEADLINE_S + PAIR_DEADLINE_S * len(pairs)
     sockets = {key: _open(network.pid(key[0]), port.interface) for key, port in ports.items()}
     try:
         missing = _exchange(network, pairs, sockets, started + deadline_s)
