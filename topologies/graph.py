@@ -194,6 +194,14 @@ class Fabric:
         }
 
     @cached_property
+    def neighbours(self) -> dict[str, tuple[tuple[Link, str], ...]]:
+        """Links to other switches of each switch and the switch at their far end, ordered by port number."""
+        return {
+            name: tuple((link, link.peer_of(name).node) for link in links)
+            for name, links in self.fabric_links_of.items()
+        }
+
+    @cached_property
     def hosts_of(self) -> dict[str, tuple[str, ...]]:
         """Names of the hosts attached to each leaf, by leaf name, ordered by port number."""
         found = {

@@ -26,8 +26,7 @@ def distances(fabric: Fabric, target: str, failed: frozenset[str] = frozenset())
     queue = deque([target])
     while queue:
         here = queue.popleft()
-        for link in fabric.fabric_links_of[here]:
-            peer = link.peer_of(here).node
+        for link, peer in fabric.neighbours[here]:
             if peer not in found and link.name not in failed:
                 found[peer] = found[here] + 1
                 queue.append(peer)
@@ -44,8 +43,8 @@ def next_links(fabric: Fabric, target: str, failed: frozenset[str] = frozenset()
     return {
         name: tuple(
             link
-            for link in fabric.fabric_links_of[name]
-            if link.name not in failed and away.get(link.peer_of(name).node, distance) == distance - 1
+            for link, peer in fabric.neighbours[name]
+            if away.get(peer, distance) == distance - 1 and link.name not in failed
         )
         for name, distance in away.items()
         if name != target

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from topologies.graph import Fabric, Link
 from topologies.paths import paths
-from topologies.routes import distances, next_links
+from topologies.routes import distances
 
 ETHERNET_BYTES = 14
 CONTROL_BYTES = 120
@@ -53,14 +53,21 @@ def longest_base_rtt_s(fabric: Fabric) -> float:
         costs.sort()
         if len(costs) > 1:
             longest = max(longest, costs[-1] + costs[-2])
-        away = distances(fabric, leaf)
-        ways = next_links(fabric, leaf)
-        worst = {leaf: 0.0}
-        for name in sorted(ways, key=away.__getitem__):
-            worst[name] = max(cost[link.name] + worst[link.peer_of(name).node] for link in ways[name])
-            if name in access:
-                longest = max(longest, costs[-1] + worst[name] + max(access[name]))
+        for name, worst in _slowest_to(fabric, leaf, cost).items():
+            if name in access and name != leaf:
+                longest = max(longest, costs[-1] + worst + max(access[name]))
     return longest
+
+
+def _slowest_to(fabric: Fabric, leaf: str, cost: dict[str, float]) -> dict[str, float]:
+    """Cost of the slowest of the shortest routes to a leaf, from every switch that reaches it."""
+    away = distances(fabric, leaf)
+    worst = {leaf: 0.0}
+    for name, distance in away.items():  # in the order of a breadth-first search, nearest first
+        if name != leaf:
+            nearer = [cost[link.name] + worst[peer] for link, peer in fabric.neighbours[name] if away[peer] < distance]
+            worst[name] = max(nearer)
+    return worst
 
 
 def bdp_bytes(fabric: Fabric, link: Link) -> float:

@@ -15,7 +15,7 @@ import yaml
 
 from topologies.errors import InputError, InputErrors, KeyPath, Place, format_key
 
-MAX_NODES = 200_000
+MAX_NODES = 100_000
 """Aliases of aliases grow exponentially; a larger document than this is refused."""
 
 _TAG = "tag:yaml.org,2002:"
