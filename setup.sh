@@ -139,7 +139,7 @@ make_venv() {
         $system_python -m venv --clear --system-site-packages "$venv" || die "could not make $venv"
     fi
     say "installing Python packages into .venv (about 200 MB the first time)"
-    "$venv/bin/python" -m pip install --quiet --no-input --only-binary=:all: \
+    "$venv/bin/python" -m pip install -qq --no-input --only-binary=:all: \
         -r "$root/requirements.txt" -c "$root/constraints.txt" ||
         die "pip failed (its message is above; behind a proxy: sudo --preserve-env=https_proxy ./setup.sh)"
     local modules="numpy, scipy, pandas, pyarrow, matplotlib, networkx, pydantic, typer, os_ken"
