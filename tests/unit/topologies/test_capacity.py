@@ -115,7 +115,7 @@ def test_longer_ways_round_do_not_count() -> None:
     assert capacity_bps(tree, [("a", "b")], frozenset({"s-t"})) == 0
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(
     st.lists(st.permutations(["h1", "h2", "h3", "h4"]).map(lambda order: (order[0], order[1])), min_size=1, max_size=6),
     st.sets(st.sampled_from([link.name for link in multi_plane(2).links]), max_size=4),

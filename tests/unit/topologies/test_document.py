@@ -240,7 +240,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(VALUES)
 def test_no_data_gives_a_traceback(value: object) -> None:
     import yaml
@@ -251,7 +251,7 @@ def test_no_data_gives_a_traceback(value: object) -> None:
         assert str(errors).isprintable() or "\n" in str(errors)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(st.sampled_from("abk:{}[],-&*!|>'\"#%@ \n\t1.~?<") | st.characters(), max_size=60))
 def test_no_text_gives_a_traceback(text: str) -> None:
     try:

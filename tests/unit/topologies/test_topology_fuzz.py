@@ -58,7 +58,7 @@ def similar(value: Any) -> st.SearchStrategy[Any]:
     return st.just(value)
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @given(st.data(), st.sampled_from(SOUND), st.integers(0, 3))
 def test_a_sound_file_with_a_few_keys_changed_gives_a_fabric_or_input_errors(
     data: st.DataObject, base: dict[str, Any], count: int
@@ -84,7 +84,7 @@ def test_a_sound_file_with_a_few_keys_changed_gives_a_fabric_or_input_errors(
         assert load_fabric(again).links == tree.links
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(SOUND), st.integers(0, 400), st.text(max_size=3))
 def test_a_sound_file_with_some_characters_changed_gives_a_fabric_or_input_errors(
     base: dict[str, Any], position: int, junk: str
