@@ -89,6 +89,7 @@ class NsccProfile:
     quick_adapt_targets: float = constant(4.0, "target delays", "UET simulator: qa_threshold")
     adjust_rtts: float = constant(1.0, "base RTT", "UET simulator: adjust_period_threshold")
     adjust_packets: int = constant(8, "packets", "UET simulator: adjust_bytes_threshold")
+    host_delay_s: float = constant(0.015, "seconds", "Choice: hosts and switches in software; the window covers it too")
     max_cwnd_bdp: float = constant(1.5, "BDP", "UET simulator: also the initial window")
     delay_stands_for_ecn: bool = constant(
         True, "on or off", "Choice: in a fabric that marks nothing, delay above target counts as a mark"

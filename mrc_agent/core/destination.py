@@ -67,7 +67,7 @@ class Destination:
         # Hosts and switches in software add delay that no idle round trip shows; the window must cover it.
         self.nscc = Nscc(
             profile.nscc,
-            base_rtt_s=peer.base_rtt_s + profile.reliability.jitter_s,
+            base_rtt_s=peer.base_rtt_s + profile.nscc.host_delay_s,
             rate_bps=rate_bps,
             packet_bytes=profile.wire.payload_bytes + DATA_OVERHEAD_BYTES,
         )
