@@ -197,10 +197,11 @@ class Document:
                 target[part] = {}
             target = target[part]
         last = parts[-1]
+        own = copy.deepcopy(value)  # a later set() below it must not reach into the caller's data
         if isinstance(target, list) and last == len(target):
-            target.append(value)
+            target.append(own)
         else:
-            target[last] = value
+            target[last] = own
         self._forget(parts)
         for below, _ in walk(value, parts):
             self._places[below] = Place(origin, None)
@@ -219,7 +220,7 @@ class Document:
             if isinstance(value, Mapping) and isinstance(self.get(parts), dict):
                 self._overlay(value, parts, source, origin)
                 continue
-            self.set(parts, copy.deepcopy(value), origin)
+            self.set(parts, value, origin)
             if source:
                 for below, _ in walk(value, parts):
                     self._places[below] = source.where(below)

@@ -131,6 +131,14 @@ def test_set_creates_mappings_appends_to_lists_and_leaves_a_copy_alone() -> None
     assert copy.validate(Plan).steps == plan.steps[:2]
 
 
+def test_a_value_once_set_is_the_documents_own() -> None:
+    options = {"rounds": 3}
+    document = Document.parse(GOOD)
+    document.set("work", options, "cli")
+    document.set("work.kind", "ring", "cli")
+    assert options == {"rounds": 3} and document.validate(Plan).work == Ring(kind="ring", rounds=3)
+
+
 @pytest.mark.parametrize(
     ("path", "message"),
     [
