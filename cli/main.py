@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -60,6 +61,8 @@ USER_ERRORS = {
     "testbed.errors.MachineLacks": MACHINE_LACKS,
     "testbed.errors.TestbedError": FAILED,
     "testbed.sandbox.SandboxError": FAILED,
+    "controller.framework.FrameworkError": MACHINE_LACKS,
+    "controller.process.ControllerError": FAILED,
     "results.errors.ResultError": FAILED,
 }
 
@@ -98,20 +101,15 @@ def version() -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Runs one command line (without the program's name) and returns its exit code."""
-    name, *rest = arguments or ["--help"]
-    if name in ("--help", "-h", "help"):
-        print(usage())
-        return DONE
-    if name == "--version":
-        print(f"mrc-testbed {version()}")
-        return DONE
     try:
-        return _run(name, rest)
+        result = _run(*(arguments or ["--help"]))
+        sys.stdout.flush()
+        return result
     except KeyboardInterrupt:
         say("interrupted")
         return FAILED
     except BrokenPipeError:  # ``run.py list | head``: the reader has seen enough
-        sys.stdout = None  # so that Python does not complain about it once more at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # so that the flush at exit does not fail once more
         return DONE
     except Exception as error:
         code = exit_code_of(error)
@@ -135,7 +133,13 @@ def exit_code_of(error: Exception) -> int | None:
     return None
 
 
-def _run(name: str, arguments: list[str]) -> int:
+def _run(name: str, *arguments: str) -> int:
+    if name in ("--help", "-h", "help"):
+        print(usage())
+        return DONE
+    if name == "--version":
+        print(f"mrc-testbed {version()}")
+        return DONE
     commands = available()
     if name not in commands:
         close = difflib.get_close_matches(name, commands, n=1)
@@ -153,7 +157,7 @@ def _run(name: str, arguments: list[str]) -> int:
         missing = f"this Python ({sys.executable}) has no {error.name}"
         raise CommandError(f"{missing}; start with ./run.py, or type: sudo ./setup.sh", MACHINE_LACKS) from error
     try:
-        command.main(args=arguments, prog_name=f"run.py {name}")
+        command.main(args=[*arguments], prog_name=f"run.py {name}")
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else DONE if ended.code is None else FAILED
     return DONE

@@ -101,6 +101,16 @@ def test_where_no_python_has_mininet_the_set_up_is_named(monkeypatch: pytest.Mon
         console.require_mininet()
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["validate", "--help"]])
+def test_a_reader_that_has_seen_enough_is_no_error(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "cli.main", *arguments]
+    with os.fdopen(writing, "wb") as closed:
+        done = subprocess.run(command, cwd=console.ROOT, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize(("place", "code"), main.USER_ERRORS.items())
 def test_an_error_meant_for_the_user_exists_and_has_its_exit_code(place: str, code: int) -> None:
     module, _, name = place.rpartition(".")
@@ -111,7 +121,7 @@ def test_an_error_meant_for_the_user_exists_and_has_its_exit_code(place: str, co
 def test_any_other_error_is_called_a_mistake_of_ours(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def break_down(name: str, arguments: list[str]) -> int:
+    def break_down(name: str, *arguments: str) -> int:
         raise ZeroDivisionError
 
     monkeypatch.setattr(main, "_run", break_down)
