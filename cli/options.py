@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from topologies.document import parse_setting
-from topologies.errors import InputErrors, split_key
+from topologies.errors import InputError, InputErrors, split_key
 
 ExperimentFile = Annotated[Path, typer.Argument(metavar="FILE", help="An experiment (YAML).")]
 Settings = Annotated[
@@ -23,7 +23,7 @@ def settings_of(
 ) -> list[tuple[Any, Any, str]]:
     """(key path, value, origin) of every option that changes the file. Raises InputErrors, all mistakes at once."""
     found: list[tuple[Any, Any, str]] = []
-    errors = []
+    errors: list[InputError] = []
     for text in texts or []:
         try:
             found.append(parse_setting(text))

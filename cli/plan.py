@@ -20,8 +20,9 @@ from experiments.runner import plan_cells
 from experiments.transports.registry import TRANSPORTS
 from testbed.shaping import tc_lines
 from topologies.capacity import capacity_bps
-from topologies.ev import base_rtt_s, ev_set
+from topologies.ev import ev_set
 from topologies.quantities import format_duration, format_rate, format_size
+from topologies.rtt import base_rtt_s
 
 
 def command(

@@ -15,7 +15,7 @@ from cli.progress import RunProgress
 from experiments.estimate import experiment_seconds
 from experiments.model import Experiment, load_experiment
 from experiments.runner import run_experiment
-from topologies.errors import InputErrors
+from topologies.errors import InputError, InputErrors
 
 
 def command(
@@ -31,7 +31,8 @@ def command(
     Ctrl-C ends a run cleanly and keeps what was measured.
     """
     changes = settings_of(settings, repeat=repeat, seed=seed)
-    experiments, errors = [], []
+    experiments: list[Experiment] = []
+    errors: list[InputError] = []
     for file in files:
         try:
             experiments.append(load_experiment(file, changes))

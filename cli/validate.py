@@ -12,7 +12,7 @@ from cli.console import BAD_INPUT, DONE, print_json, say
 from cli.options import Json, Settings, settings_of
 from experiments.model import load_experiment
 from topologies.document import Document
-from topologies.errors import InputErrors
+from topologies.errors import InputError, InputErrors
 from topologies.load import build, load_topology
 
 
@@ -23,7 +23,7 @@ def command(
 ) -> None:
     """Check experiments and topologies; show all mistakes, each with file, line, key and a hint. Needs no root."""
     changes = settings_of(settings)
-    errors = []
+    errors: list[InputError] = []
     for file in files:
         try:
             _check(file, changes)
@@ -33,10 +33,10 @@ def command(
             if not as_json:
                 print(f"{file}: valid")
     if as_json:
-        print_json([asdict(error) for error in errors])
+        print_json([asdict(mistake) for mistake in errors])
     else:
-        for error in errors:
-            say(str(error))
+        for mistake in errors:
+            say(str(mistake))
     raise typer.Exit(BAD_INPUT if errors else DONE)
 
 
