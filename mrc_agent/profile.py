@@ -44,7 +44,7 @@ class ReliabilityProfile:
     reorder_spread: float = constant(1.25, "times the measured RTT spread", "Choice: queues of unequal length reorder")
     jitter_s: float = constant(0.005, "seconds", "Choice: scheduling delay of hosts and switches in software")
     rto_rtts: float = constant(20.0, "base RTT", "MRC verbs API example: 262 us against an RTT of about 13 us")
-    rto_min_s: float = constant(0.050, "seconds", "Choice: a process may not run for tens of milliseconds")
+    rto_min_s: float = constant(0.200, "seconds", "Linux TCP; a peer in software may not run for tens of milliseconds")
     linear_retries: int = constant(7, "timeouts", "MRC 1.0: at most 7 at a constant timeout")
     exponential_retries: int = constant(4, "timeouts", "MRC 1.0: at most 25, which means for ever; choice: an end")
     max_transmissions: int = constant(32, "times", "Choice: bounds repair by SACK of a packet that never arrives")
@@ -61,8 +61,10 @@ class EvProfile:
     probe_interval_rtts: float = constant(10.0, "base RTT", "Choice: 10 to 20; unpublished")
     probe_timeout_rtts: float = constant(4.0, "base RTT", "Choice; unpublished")
     probe_successes: int = constant(3, "answers in a row", "Choice; 'if enough probes succeed', Araujo et al. 2.1")
-    reverse_probe_rtts: float = constant(4.0, "base RTT", "Araujo et al., section 2.4 says each RTT; choice: fewer")
-    reverse_stale_rtts: float = constant(40.0, "base RTT", "Choice: a plane this much less fresh carries no control")
+    reverse_probe_rtts: float = constant(2.0, "base RTT", "Araujo et al., section 2.4 says each RTT; choice: fewer")
+    reverse_stale_rounds: float = constant(
+        2.5, "rounds of reverse probes over all planes", "Choice: a plane this much less fresh carries no control"
+    )
 
 
 @dataclass(frozen=True)

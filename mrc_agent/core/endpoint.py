@@ -86,7 +86,7 @@ class Endpoint:
         self.destinations: dict[str, Destination] = {}
         self._by_address: dict[bytes, QueuePair] = {}
         self._round: list[QueuePair] = []
-        self._controls: dict[int, tuple[int, Callable[[QueuePair, memoryview, int, float, float], None]]] = {
+        self._controls: dict[int, tuple[int, Callable[[QueuePair, memoryview, int, int, float, float], None]]] = {
             Opcode.SACK: (SACK_STRUCT.size, self._on_sack),
             Opcode.ACKNOWLEDGE: (WORD_STRUCT.size, self._on_ack),
             Opcode.NACK: (NETH_STRUCT.size, self._on_nack),
@@ -141,7 +141,7 @@ class Endpoint:
             opcode = data[0]
             pair = pairs.get(int.from_bytes(data[5:8], "big"))
             if pair is None:
-                self._on_endpoint_packet(opcode, data, length, arrival, source)
+                self._on_endpoint_packet(opcode, data, length, plane, arrival, source)
                 continue
             if source != pair.addresses[plane]:
                 counters["dropped_unknown_peer"] += 1
@@ -158,7 +158,7 @@ class Endpoint:
             elif length < _LEAST_BYTES + size:
                 counters["dropped_truncated"] += 1
             else:
-                handler(pair, data, ev, arrival, now)
+                handler(pair, data, ev, plane, arrival, now)
                 if opcode == Opcode.SACK:
                     acknowledged.add(pair)
         for pair in acknowledged:
@@ -256,7 +256,7 @@ class Endpoint:
             now,
         )
 
-    def _on_sack(self, pair: QueuePair, data: memoryview, ev: int, arrival: float, now: float) -> None:
+    def _on_sack(self, pair: QueuePair, data: memoryview, ev: int, plane: int, arrival: float, now: float) -> None:
         _, second, ack, entropy, _, _, cack, _, _, offset, bitmap, timestamp, _, _ = SACK_STRUCT.unpack_from(
             data, BTH_STRUCT.size
         )
@@ -269,19 +269,21 @@ class Endpoint:
         self.counters["sacks_received"] += 1
         pair.reverse.confirm(index, arrival)
 
-    def _on_ack(self, pair: QueuePair, data: memoryview, ev: int, arrival: float, now: float) -> None:
+    def _on_ack(self, pair: QueuePair, data: memoryview, ev: int, plane: int, arrival: float, now: float) -> None:
         taken = pair.sender.on_ack(AETH.unpack(data, BTH_STRUCT.size).msn, arrival)
         self.counters["acks_received" if taken else "dropped_bad_ack"] += 1
 
-    def _on_nack(self, pair: QueuePair, data: memoryview, ev: int, arrival: float, now: float) -> None:
+    def _on_nack(self, pair: QueuePair, data: memoryview, ev: int, plane: int, arrival: float, now: float) -> None:
         self.counters["nacks_received"] += 1
         pair.on_nack(NETH.unpack(data, BTH_STRUCT.size).reason, arrival)
 
-    def _on_probe(self, pair: QueuePair, data: memoryview, ev: int, arrival: float, now: float) -> None:
+    def _on_probe(self, pair: QueuePair, data: memoryview, ev: int, plane: int, arrival: float, now: float) -> None:
         probe = PETH.unpack(data, BTH_STRUCT.size)
-        pair.receiver.on_probe(probe.probe_id & 0x7FFF, probe.timestamp, ev, arrival, now)
+        pair.receiver.on_probe(probe.probe_id & 0x7FFF, probe.timestamp, ev, plane, arrival, now)
 
-    def _on_endpoint_packet(self, opcode: int, data: memoryview, length: int, now: float, source: bytes) -> None:
+    def _on_endpoint_packet(
+        self, opcode: int, data: memoryview, length: int, plane: int, now: float, source: bytes
+    ) -> None:
         """Requests and responses go to the well-known queue pair; the sender's address tells whose they are."""
         bth = BTH.unpack(data)
         if bth.destination_qp != ENDPOINT_QP:
@@ -296,7 +298,7 @@ class Endpoint:
             elif (request := ERTH.unpack(data, BTH_STRUCT.size)).operation != EndpointOperation.EV_PROBE:
                 self.counters["dropped_unknown_opcode"] += 1
             else:
-                pair.answer_probe(bth.psn, request.timestamp)
+                pair.answer_probe(bth.psn, request.timestamp, plane)
         elif opcode == Opcode.ENDPOINT_RESPONSE:
             asking = self.queue_pairs.get(self._probes.pop(bth.psn & 0xFFFF, -1))
             if length < _LEAST_BYTES + EETH_STRUCT.size:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 ATTEMPT_BITS = 6
 """Low bits of a queue entry: tell a retransmission from the transmission that it replaces."""
 _ATTEMPT_MASK = (1 << ATTEMPT_BITS) - 1
+SACK_BITS = 64
+"""Width of the bitmap of a SACK."""
 _NEVER = float("-inf")
 _PLAUSIBLE = 0.9  # of the base RTT: an acknowledgement sooner than that is of an earlier transmission
 
@@ -119,11 +121,19 @@ class Outstanding:
             self._acked = acked >> run
         return total
 
-    def heard_probe(self, plane: int, sent_at: float) -> None:
-        """A reliability probe was answered: whatever was sent long enough before it and is missing is lost."""
-        if sent_at > self.newest[plane]:
-            self.newest[plane] = sent_at
-            self._newest_any = max(self._newest_any, sent_at)
+    def heard_probe(self, probe_plane: int, sent_at: float, first_psn: int, now: float) -> None:
+        """A reliability probe was answered: what was sent a reorder window before it and is missing is lost.
+
+        `first_psn`: where the bitmap of the answer begins; it says nothing about what lies outside.
+        """
+        newest = [_NEVER] * len(self.newest)
+        newest[probe_plane] = sent_at
+        for plane in range(len(self.fifos)):
+            cutoff = self._times.lost_before(plane, newest)
+            while (slot := self._oldest(plane)) >= 0 and self.sent_at[slot] <= cutoff:
+                if not 0 <= (self.fifos[plane][0] >> ATTEMPT_BITS) - first_psn < SACK_BITS:
+                    break
+                self._lose(plane, slot, now, "loss")
 
     def infer_losses(self, now: float) -> None:
         """Declares lost what the acknowledgements so far leave behind by more than the reorder window."""

@@ -28,7 +28,8 @@ class Prober:
         self._reverse = reverse
         self._rng = rng
         self._interval_s = profile.probe_interval_rtts * rtt_s
-        self._timeout_s = profile.probe_timeout_rtts * rtt_s + context.profile.reliability.jitter_s
+        # Both hosts are scheduled once for the request and once for the answer, and so are the switches.
+        self._timeout_s = profile.probe_timeout_rtts * rtt_s + 4 * context.profile.reliability.jitter_s
         self._reverse_interval_s = profile.reverse_probe_rtts * rtt_s
         self._needed = profile.probe_successes
         self._due: dict[int, float] = {}  # bad EV -> when to probe it next
@@ -70,7 +71,7 @@ class Prober:
                 return
             self._reverse_due = now + self._reverse_interval_s
             if sent == before[1]:
-                self._send(self._rng.randrange(len(self._context.evs.values)), now)
+                self._send(self._reverse.next_probe(), now)
 
     def next_timer(self) -> float:
         """When `on_timer` must run."""
@@ -94,7 +95,7 @@ class Prober:
 
     def _send(self, index: int, now: float) -> None:
         context = self._context
-        if context.evs.state[index] == EvState.DENIED:
+        if index < 0 or context.evs.state[index] == EvState.DENIED:
             return
         probe_id = context.new_probe_id()
         self._waiting[probe_id] = (index, now + self._timeout_s)

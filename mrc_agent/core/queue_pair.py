@@ -63,18 +63,22 @@ class Context:
         self.destination = destination
         self.qpn = qpn
         self.evs = EvSet(destination.evs, host.profile.evs, rng, self._on_ev_change)
-        stale_s = host.profile.evs.reverse_stale_rtts * destination.base_rtt_s
-        self.reverse = ReversePath(self.evs, len(host.planes), stale_s, rng)
+        planes = len(host.planes)
+        profile = host.profile.evs
+        round_s = profile.reverse_probe_rtts * destination.base_rtt_s * planes
+        self.reverse = ReversePath(self.evs, planes, profile.reverse_stale_rounds * round_s, rng)
         self.prober = Prober(self, self.reverse, rng)
 
     def new_probe_id(self) -> int:
         """A probe id whose answer will reach this queue pair."""
         return self.host.new_probe_id(self.qpn)
 
+    def answer(self, header: bytes, plane: int) -> None:
+        """Queues a control packet that answers what came over `plane`."""
+        self.send_control(header, self.reverse.pick(plane), self.profile.wire.dscp_control)
+
     def send_control(self, header: bytes, index: int, dscp: int) -> None:
-        """Queues a packet without payload on an EV given by index, or on the next reverse EV when it is -1."""
-        if index < 0:
-            index = self.reverse.pick()
+        """Queues a packet without payload on an EV given by index."""
         plane = self.evs.plane_of[index]
         self.host.outbox.append((header, plane, self.evs.values[index], dscp, self.destination.addresses[plane]))
 
@@ -177,13 +181,13 @@ class QueuePair:
         if reason == NackReason.UNEXPECTED_EVENT:
             self.fail("remote_access_error", now)
 
-    def answer_probe(self, probe_id: int, timestamp: int) -> None:
+    def answer_probe(self, probe_id: int, timestamp: int, plane: int) -> None:
         """Answers an EV probe of the peer, always on the control class."""
         wire = self._host.profile.wire
         header = bytearray(BTH_STRUCT.size + EETH_STRUCT.size)
         at = BTH(Opcode.ENDPOINT_RESPONSE, ENDPOINT_QP, probe_id, pkey=wire.pkey).pack_into(header)
         EETH(EndpointOperation.EV_PROBE, timestamp).pack_into(header, at)
-        self._context.send_control(bytes(header), -1, wire.dscp_control)
+        self._context.answer(bytes(header), plane)
 
     def on_timer(self, now: float) -> None:
         """Runs what is due in all parts."""

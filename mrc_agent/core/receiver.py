@@ -39,7 +39,6 @@ class Receiver:
         self._reach = self._mpr * 128
         self._threshold = context.profile.reliability.sack_threshold_bytes
         self._unit_s = context.profile.wire.timestamp_unit_s
-        self._dscp = context.profile.wire.dscp_control
         self._pkey = context.profile.wire.pkey
         self._peer_qpn = 0
         self.cack = 0
@@ -81,12 +80,12 @@ class Receiver:
         if distance == 0 or distance >= PSN_HALF or (distance < self._reach and self._arrived >> (distance - 1) & 1):
             self._counters["duplicate_packets"] += 1
             if retransmission or ack_request:
-                self._send_sack(psn, ev, timestamp, marked, arrival, now)
-                self._send_ack()
+                self._send_sack(psn, ev, plane, timestamp, marked, arrival, now)
+                self._send_ack(plane)
             return
         if distance >= self._reach:
             self._counters["dropped_psn_out_of_window"] += 1
-            self._send_nack(NackReason.PSN_OUT_OF_WINDOW, psn, ev, timestamp)
+            self._send_nack(NackReason.PSN_OUT_OF_WINDOW, psn, ev, plane, timestamp)
             return
         message = self._lacking.get(msn)
         lacking = message_length if message is None else message[0]
@@ -98,13 +97,13 @@ class Receiver:
         if region is None:
             if length:
                 self._counters["dropped_bad_rkey"] += 1
-                self._send_nack(NackReason.UNEXPECTED_EVENT, psn, ev, timestamp)
+                self._send_nack(NackReason.UNEXPECTED_EVENT, psn, ev, plane, timestamp)
                 return
         else:
             offset = address - region.address
             if offset < 0 or offset + length > region.length:
                 self._counters["dropped_out_of_region"] += 1
-                self._send_nack(NackReason.UNEXPECTED_EVENT, psn, ev, timestamp)
+                self._send_nack(NackReason.UNEXPECTED_EVENT, psn, ev, plane, timestamp)
                 return
             region.view[offset : offset + length] = payload
         arrived = self._arrived | 1 << (distance - 1)
@@ -134,14 +133,17 @@ class Receiver:
             self._complete(msn, address, message_length, arrival)
         self._unsacked += max(length, _SMALLEST_COUNT)
         if ack_request or retransmission or marked or self._unsacked >= self._threshold:
-            self._send_sack(psn, ev, timestamp, marked, arrival, now)
+            self._send_sack(psn, ev, plane, timestamp, marked, arrival, now)
         if not lacking:
-            self._send_ack()
+            self._send_ack(plane)
 
-    def on_probe(self, probe_id: int, timestamp: int, ev: int, arrival: float, now: float) -> None:
-        """A reliability probe asks for what we know: a SACK, and the transport acknowledgement in case it was lost."""
-        self._send_sack(self.cack, ev, timestamp, False, arrival, now, probe_id)
-        self._send_ack()
+    def on_probe(self, probe_id: int, timestamp: int, ev: int, plane: int, arrival: float, now: float) -> None:
+        """A reliability probe asks for what we know: as many SACKs as the bitmap needs, and the transport
+        acknowledgement in case it was lost."""
+        span = max(self._arrived.bit_length(), 1)
+        for distance in range(_SACK_BITS, span + _SACK_BITS, _SACK_BITS):
+            self._send_sack(self.cack + distance & PSN_MASK, ev, plane, timestamp, False, arrival, now, probe_id)
+        self._send_ack(plane)
 
     def _complete(self, msn: int, address: int, length: int, arrival: float) -> None:
         number = unwrap(msn, self._completed, MSN_MASK)
@@ -156,6 +158,7 @@ class Receiver:
         self,
         psn: int,
         ev: int,
+        plane: int,
         timestamp: int,
         marked: bool,
         arrival: float,
@@ -200,18 +203,18 @@ class Receiver:
             (self._received_bytes + 255 >> 8) & PSN_MASK,
         )
         self._counters["sacks_sent"] += 1
-        self._context.send_control(bytes(header), -1, self._dscp)
+        self._context.answer(bytes(header), plane)
 
-    def _send_ack(self) -> None:
+    def _send_ack(self, plane: int) -> None:
         """Transport acknowledgement: all messages up to here are in memory."""
         header = bytearray(16)
         at = BTH(Opcode.ACKNOWLEDGE, self._peer_qpn, self.cack, pkey=self._pkey).pack_into(header)
         AETH(AETH_ACKNOWLEDGE, self._completed).pack_into(header, at)
-        self._context.send_control(bytes(header), -1, self._dscp)
+        self._context.answer(bytes(header), plane)
 
-    def _send_nack(self, reason: NackReason, psn: int, ev: int, timestamp: int) -> None:
+    def _send_nack(self, reason: NackReason, psn: int, ev: int, plane: int, timestamp: int) -> None:
         header = bytearray(32)
         at = BTH(Opcode.NACK, self._peer_qpn, psn, pkey=self._pkey).pack_into(header)
         NETH(reason, ev, psn, timestamp).pack_into(header, at)
         self._counters["nacks_sent"] += 1
-        self._context.send_control(bytes(header), -1, self._dscp)
+        self._context.answer(bytes(header), plane)

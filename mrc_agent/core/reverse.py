@@ -1,8 +1,8 @@
 """Which EV carries acknowledgements back (Araujo et al., section 2.4: the reverse EV set, one EV per plane).
 
 An EV is confirmed when the peer reflects it in a SACK of our own data, or answers a probe sent on it. A queue pair that
-only receives has no such SACKs and probes instead. Planes take turns; one whose confirmation is much older than the
-newest is left out.
+only receives has no such SACKs and probes instead. A plane whose confirmation is much older than the newest is left
+out.
 """
 
 from __future__ import annotations
@@ -38,20 +38,30 @@ class ReversePath:
             members = self._evs.good(plane)
             self._ev[plane] = self._rng.choice(members) if members else -1
 
-    def pick(self) -> int:
-        """Index of the EV for the next control packet."""
+    def pick(self, wish: int) -> int:
+        """Index of the EV for the next control packet.
+
+        `wish`: the plane that the packet which is answered came over. It works in one direction at least; a dead plane
+        brings nothing that would have to be answered. When its confirmation is stale the next fresh plane is taken.
+        """
         fresh = self._newest - self._stale_s
         planes = len(self._ev)
-        stale = -1
-        for _ in range(planes):
-            self._turn = (self._turn + 1) % planes
-            index = self._ev[self._turn]
+        stale = 0
+        for step in range(planes):
+            plane = (wish + step) % planes
+            index = self._ev[plane]
             if index < 0:
-                members = self._evs.good(self._turn)
+                members = self._evs.good(plane)
                 if not members:
                     continue
-                index = self._ev[self._turn] = members[0]
-            if self._confirmed[self._turn] >= fresh:
+                index = self._ev[plane] = self._rng.choice(members)
+            if self._confirmed[plane] >= fresh:
                 return index
             stale = index
-        return max(stale, 0)
+        return stale
+
+    def next_probe(self) -> int:
+        """Index of the EV to probe next: planes in turn, within them any EV (Araujo et al., section 2.4)."""
+        self._turn = (self._turn + 1) % len(self._ev)
+        candidates = [index for index, plane in enumerate(self._evs.plane_of) if plane == self._turn]
+        return self._rng.choice(candidates) if candidates else -1

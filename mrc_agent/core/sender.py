@@ -15,7 +15,7 @@ from mrc_agent.core.errors import MrcError
 from mrc_agent.core.events import Status, WorkCompletion
 from mrc_agent.core.outstanding import ATTEMPT_BITS, Outstanding, Packet
 from mrc_agent.wire.data import DATA, DATA_OVERHEAD_BYTES, TIMESTAMP_TAIL
-from mrc_agent.wire.headers import BTH, PETH
+from mrc_agent.wire.headers import BTH, BTH_STRUCT, PETH, PETH_STRUCT
 from mrc_agent.wire.icrc import ICRC, icrc
 from mrc_agent.wire.opcodes import Mark, Opcode
 from mrc_agent.wire.sequence import MSN_MASK, PSN_MASK, unwrap
@@ -29,6 +29,7 @@ _FIRST, _MIDDLE, _LAST, _ONLY = (
 _TIMESTAMP = 0x10
 _RETRANSMISSION = 0x20
 _ACK_REQUEST = 0x80
+_GRACES = 3  # timeouts in a row that may be put off because this process was not running
 _LONGEST_BACKOFF = 6  # doublings of the wait between reliability probes
 
 
@@ -54,10 +55,12 @@ class Sender:
         reliability = context.profile.reliability
         self._quiet_s = reliability.probe_rtts * context.destination.base_rtt_s + reliability.jitter_s
         self._probe_budget = reliability.linear_retries + reliability.exponential_retries + _LONGEST_BACKOFF
+        self._jitter_s = reliability.jitter_s
+        self._grace_until = 0.0  # no timeout before, because this process was not running
+        self._graces = 0
         self._heard_at = 0.0
         self._unanswered = 0
         self._probe_id = rng.getrandbits(15)
-        self._probe_plane = 0
         self._probe_sent_at = 0.0
         self.sent_packets = 0
 
@@ -215,10 +218,7 @@ class Sender:
             return -1
         plane = evs.plane_of[index]
         delay_s = 0.0
-        if probe:
-            if ack_psn_offset == self._probe_id and plane == self._probe_plane:
-                out.heard_probe(plane, self._probe_sent_at)
-        else:
+        if not probe:
             packet = out.packets[(cack + ack_psn_offset) & out.mask]
             unit_s = self._wire.timestamp_unit_s
             rtt_s = ((int(arrival / unit_s) - timestamp) & 0xFFFF) * unit_s
@@ -229,6 +229,8 @@ class Sender:
             elif mark == Mark.ALWAYS_SKIP:
                 evs.bad(index, arrival, "always_skip", arrival)
         size = out.acknowledge(covered, arrival)
+        if probe and ack_psn_offset == self._probe_id:
+            out.heard_probe(plane, self._probe_sent_at, cack + sack_offset, arrival)
         if size and not probe:
             self._nscc.on_ack(arrival, size, delay_s, mark == Mark.SKIP_ONCE)
         self._heard(arrival)
@@ -256,18 +258,26 @@ class Sender:
     def on_timer(self, now: float) -> Status | None:
         """Runs what is due; returns a status when the retry budget is used up and the queue pair must fail."""
         out = self.outstanding
-        out.expire(now)
+        due = max(out.next_timeout(), self._grace_until)
+        if due <= now:
+            if now - due > self._jitter_s and self._graces < _GRACES:
+                # This process did not run for a while; answers may lie unread, or packets have only just left.
+                self._graces += 1
+                self._grace_until = now + self._quiet_s
+            else:
+                self._graces = 0
+                out.expire(now)
         if self._incomplete and now >= self._probe_due():
             if self._unanswered >= self._probe_budget and out.una == out.next:
                 return "retry_exceeded"
-            self._send_probe(now)
+            self._send_probes(now)
         return out.failure
 
     def next_timer(self) -> float:
         """When `on_timer` must run."""
         if not self._incomplete:
             return float("inf")
-        return min(self.outstanding.next_timeout(), self._probe_due())
+        return min(max(self.outstanding.next_timeout(), self._grace_until), self._probe_due())
 
     def fail(self, status: Status, now: float) -> None:
         """Ends every operation: the oldest with `status`, the others flushed."""
@@ -284,21 +294,18 @@ class Sender:
             return float("inf")  # held by a window or a socket, not by silence
         return self._heard_at + self._quiet_s * float(1 << min(self._unanswered, _LONGEST_BACKOFF))
 
-    def _send_probe(self, now: float) -> None:
+    def _send_probes(self, now: float) -> None:
+        """Asks for a SACK on every plane at once: whichever works will answer."""
         evs = self._evs
         self._unanswered += 1
-        self._heard_at = now
-        if not evs.order:
-            return
+        self._heard_at = self._probe_sent_at = now
         self._probe_id = (self._probe_id + 1) & 0x7FFF
-        index = evs.pick(evs.order[self._unanswered % len(evs.order)], now)
-        self._probe_plane = evs.plane_of[index]
-        self._probe_sent_at = now
-        header = bytearray(28)
+        header = bytearray(BTH_STRUCT.size + PETH_STRUCT.size)
         at = BTH(Opcode.PROBE_REQUEST, self._peer_qpn, 0, pkey=self._wire.pkey).pack_into(header)
         PETH(self._probe_id, int(now / self._wire.timestamp_unit_s) & 0xFFFF).pack_into(header, at)
-        self._counters["reliability_probes"] += 1
-        self._context.send_control(bytes(header), index, self._wire.dscp_data)
+        for plane in evs.order:
+            self._counters["reliability_probes"] += 1
+            self._context.send_control(bytes(header), evs.pick(plane, now), self._wire.dscp_data)
 
     def _heard(self, now: float) -> None:
         self._heard_at = now

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import array
 import ctypes
-import errno
 import fcntl
-import os
 import socket
 import struct
 
@@ -38,6 +36,24 @@ TCLASS_CMSG = struct.Struct("=QiiI4x")
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
+class _PyBuffer(ctypes.Structure):
+    """``Py_buffer`` of CPython."""
+
+    _fields_ = (
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.c_void_p),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.c_void_p),
+        ("strides", ctypes.c_void_p),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    )
+
+
 def address_of(buffer: bytearray) -> int:
     """Machine address of a bytearray, which must not be resized from now on."""
     return ctypes.addressof(ctypes.c_char.from_buffer(buffer))
@@ -47,11 +63,12 @@ def address_of_view(view: memoryview) -> int:
     """Machine address of any contiguous buffer, also a read-only one; 0 when it is empty."""
     if not view.nbytes:
         return 0
-    if view.readonly:
-        import numpy
-
-        return int(numpy.frombuffer(view, dtype=numpy.uint8).ctypes.data)
-    return ctypes.addressof(ctypes.c_char.from_buffer(view))
+    info = _PyBuffer()
+    if ctypes.pythonapi.PyObject_GetBuffer(ctypes.py_object(view), ctypes.byref(info), 0):
+        raise BufferError("not a contiguous buffer")
+    address = int(info.buf or 0)
+    ctypes.pythonapi.PyBuffer_Release(ctypes.byref(info))
+    return address
 
 
 def send_messages(fd: int, messages: int, count: int) -> int:
@@ -87,8 +104,3 @@ def interface_mtu(interface: str) -> int:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         (mtu,) = struct.unpack("16xi12x", fcntl.ioctl(sock, SIOCGIFMTU, request))
     return int(mtu)
-
-
-def describe_error(number: int) -> str:
-    """Name and text of an errno."""
-    return f"{errno.errorcode.get(number, number)} ({os.strerror(number)})"

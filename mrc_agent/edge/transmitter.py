@@ -18,6 +18,7 @@ from mrc_agent.wire.icrc import ICRC_BYTES
 
 CAPACITY = 64
 _RETRY_S = 0.001  # after ENOBUFS: the queue of the interface is full and tells nobody when it is not
+_HOLD_S = 0.020  # then it is not a full queue but, for example, a veth whose other end is down
 _IOVECS = 3
 _UDP = struct.Struct(">HHHH")
 _FLOW = struct.Struct(">I16s")
@@ -67,6 +68,7 @@ class Transmitter:
         self.retry_at = float("inf")
         self.waits_for_socket = False
         self._prepared = self._sent = 0
+        self._full_since = 0.0  # 0: the interface's queue took the last packet
         self._lay_out()
 
     def _lay_out(self) -> None:
@@ -130,12 +132,13 @@ class Transmitter:
             result = libc.send_messages(self._fd, at, count - self._sent)
             if result > 0:
                 self._sent += result
+                self._full_since = 0.0
             elif result == -errno.EAGAIN:
                 self.waits_for_socket = True
                 self._counters["edge_socket_full"] += 1
                 return False
-            elif result == -errno.ENOBUFS:
-                self.retry_at = monotonic() + _RETRY_S
+            elif result == -errno.ENOBUFS and self._may_hold(now := monotonic()):
+                self.retry_at = now + _RETRY_S
                 self._counters["edge_queue_full"] += 1
                 return False
             elif result != -errno.EINTR:
@@ -144,3 +147,8 @@ class Transmitter:
         self._sent = self._prepared = 0
         self.batch.entries.clear()
         return True
+
+    def _may_hold(self, now: float) -> bool:
+        """Whether a full queue is still worth waiting for."""
+        self._full_since = self._full_since or now
+        return now - self._full_since < _HOLD_S
