@@ -4,8 +4,10 @@ Switches change one after the other, so for a moment old and new routes are mixe
 in the order of their new distance to it, nearest switches first, is safe for any change: a switch that has changed
 hands the packet to switches that have changed too, each of them nearer, and one that has not changed follows the old
 routes until the packet gets there or meets one that has. (The same idea as ordered FIB updates, RFC 6976, with the
-order known to one controller.) Broadcast trees have no distance: what differs is taken out everywhere before anything
-new is put in, since two trees together may hold a ring.
+order known to one controller.) Broadcast trees have no distance. A switch takes a broadcast only from a port of its
+tree, and has a flow for each such port: all that the new tree lacks are removed everywhere before any is added, so the
+links over which broadcasts are taken are part of the old tree first, of both trees then and of the new tree at last,
+and never hold a ring.
 """
 
 from __future__ import annotations
@@ -67,10 +69,8 @@ def phases(old: Mapping[int, SwitchProgram], new: Mapping[int, SwitchProgram]) -
     by_distance: dict[int, list[Change]] = {}
     last: list[Change] = []
     for change in filter(None, changes):
-        before = {flow.key for flow in old[change.dpid].flows}
-        withdrawn = [flow for flow in change.put_flows if flow.is_broadcast and flow.key in before]
-        withdrawn += [flow for flow in change.drop_flows if flow.is_broadcast]
-        first.append(Change(change.dpid, put_groups=change.put_groups, drop_flows=tuple(withdrawn)))
+        withdrawn = tuple(flow for flow in change.drop_flows if flow.is_broadcast)
+        first.append(Change(change.dpid, put_groups=change.put_groups, drop_flows=withdrawn))
         for distance, step in _by_distance(change, new[change.dpid]).items():
             by_distance.setdefault(distance, []).append(step)
         broadcast = tuple(flow for flow in change.put_flows if flow.is_broadcast)
