@@ -5,6 +5,7 @@ Nothing is decided here. All handlers and timers run on the application's event 
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
 from collections.abc import Callable
@@ -95,6 +96,11 @@ def _listener_class(framework: Framework) -> Any:
     """The framework's own OpenFlow handshake, with a server that says when it listens."""
     hub = framework.hub
     base: Any = framework.openflow_handler.OFPHandler
+    connection = _connection_class(framework)
+
+    def serve(accepted: Any, address: Any) -> None:
+        with contextlib.closing(connection(accepted, address)) as datapath:
+            datapath.serve()
 
     class Listener(base):  # type: ignore[misc]
         """Accepts switches."""
@@ -111,7 +117,7 @@ def _listener_class(framework: Framework) -> Any:
             """Listens, in place of the framework's own server."""
             framework.app_base.start(self)
             try:
-                server = hub.StreamServer(self._address, framework.connection.datapath_connection_factory)
+                server = hub.StreamServer(self._address, serve)
             except OSError as error:
                 self._failed(f"cannot listen on {self._address[0]}:{self._address[1]}: {error.strerror}")
                 return None
@@ -121,10 +127,31 @@ def _listener_class(framework: Framework) -> Any:
             return hub.spawn(server.serve_forever)
 
         def _hello_failed(self, datapath: Any, error_desc: str) -> None:
-            self._emit("error", "unknown switch", f"no common OpenFlow version: {error_desc}")
+            self._emit("error", "unknown switch", f"no common OpenFlow version (ours is 1.5, 0x6): {error_desc}")
             super()._hello_failed(datapath, error_desc)
 
     return Listener
+
+
+def _connection_class(framework: Framework) -> Any:
+    """The framework's connection, which with native threads never tells that it has ended.
+
+    After its receiving thread has ended it waits for its sending thread, which waits for something to send (os-ken
+    4.2.2), and the state change that ``switch_down`` is made of would come after that.
+    """
+    base: Any = framework.connection.Datapath
+
+    class Connection(base):  # type: ignore[misc]
+        """A connection to a switch."""
+
+        def _recv_loop(self) -> None:
+            try:
+                super()._recv_loop()
+            finally:
+                self.close()
+                self.send(b"", close_socket=True)
+
+    return Connection
 
 
 def _app_class(framework: Framework) -> Any:
