@@ -58,6 +58,7 @@ class EvProfile:
     active_max: int = constant(128, "EVs per plane", "Araujo et al., section 2.1: typically 128 to 256 per QP")
     backup_share: float = constant(0.25, "of the EVs of a plane", "Choice: the size of the backup set is unpublished")
     min_active: int = constant(2, "EVs over all planes", "MRC control API ev_min_active; default unpublished")
+    silent_plane_evs: int = constant(3, "EVs", "Choice: so many in a row without any answer condemn their plane")
     probe_interval_rtts: float = constant(10.0, "base RTT", "Choice: 10 to 20; unpublished")
     probe_timeout_rtts: float = constant(4.0, "base RTT", "Choice; unpublished")
     probe_successes: int = constant(3, "answers in a row", "Choice; 'if enough probes succeed', Araujo et al. 2.1")

@@ -60,7 +60,8 @@ class EvChanged:
         plane: plane, counted from 1.
         ev: the entropy value.
         before, after: names of states, for example ``GOOD`` and ``ASSUMED_BAD``.
-        cause: ``loss``, ``timeout``, ``always_skip``, ``skip_once``, ``probes``, ``visited``, ``denied``, ``allowed``.
+        cause: ``loss``, ``timeout``, ``silent_plane``, ``always_skip``, ``skip_once``, ``visited``, ``probes``,
+            ``denied`` or ``allowed``.
     """
 
     time_s: float

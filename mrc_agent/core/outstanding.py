@@ -58,6 +58,9 @@ class Outstanding:
         self.fifos: list[deque[int]] = [deque() for _ in range(planes)]
         self.newest = [_NEVER] * planes  # by plane, when the newest acknowledged packet was sent
         self._newest_any = _NEVER
+        self._suspects: list[set[int]] = [set() for _ in range(planes)]  # EVs that lost since the plane last answered
+        self._silent_since = [_NEVER] * planes
+        self._silent_plane_evs = context.profile.evs.silent_plane_evs
         self.failure: Status | None = None
         self.open(0)
 
@@ -214,7 +217,24 @@ class Outstanding:
         self._counters["lost_packets"] += 1
         index = self.ev_of[slot]
         self._evs.lost[index] += 1
-        if not self._evs.bad(index, now, cause, self.sent_at[slot]):
+        sent_at = self.sent_at[slot]
+        if not self._evs.bad(index, now, cause, sent_at):
             self._counters["evictions_refused"] += 1
+        self._suspect(plane, index, sent_at, now)
         if self.attempts[slot] >= self._reliability.max_transmissions:
             self.failure = "retry_exceeded"
+
+    def _suspect(self, plane: int, index: int, sent_at: float, now: float) -> None:
+        """A plane that lost packets on several EVs, and brought nothing since the first of them, is dead as a whole.
+
+        Without this its backups would have to lose a packet each, one reorder window after the other.
+        """
+        evs = self._evs
+        if self.newest[plane] >= self._silent_since[plane]:
+            self._suspects[plane].clear()
+            self._silent_since[plane] = sent_at
+        self._suspects[plane].add(index)
+        if len(self._suspects[plane]) >= self._silent_plane_evs and len(evs.order) > 1:
+            for other, where in enumerate(evs.plane_of):
+                if where == plane:
+                    evs.bad(other, now, "silent_plane", now)
