@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topologies.capacity import capacity_bps, payload_share
-
 from experiments.failures import failed_links, timeline
 from experiments.model import FailureModel
 from results.schema import CapacityStep, FailureRecord
+from topologies.capacity import capacity_bps, payload_share
 from topologies.graph import Fabric
 
 

@@ -19,7 +19,7 @@ from experiments.cell_spec import CellSpec, cell_spec
 from experiments.hosts import Hosts, TransportUnsupported, driver_specs
 from testbed import links
 from testbed.errors import MachineLacks, TestbedError
-from testbed.monitor import CpuMonitor, LinkMonitor, ProcessCpu
+from testbed.monitor import Canary, CpuMonitor, LinkMonitor, ProcessCpu
 from testbed.network import Network, loopback_up
 from testbed.proof import prove_pairs
 from topologies.graph import Fabric
@@ -72,6 +72,7 @@ class Cell:
         self._links: LinkMonitor | None = None
         self._cpu = CpuMonitor()
         self._switch_cpu: ProcessCpu | None = None
+        self._canary: Canary | None = None
         self._start = 0.0
         self._stop = False
 
@@ -91,6 +92,7 @@ class Cell:
         self._hosts = Hosts(self._network, driver_specs(self._fabric, self._spec), self._logs)
         self._hosts.connect(self._check)
         self._links = LinkMonitor(self._network)
+        self._canary = Canary()
         self._traffic(self._hosts, self._links)
 
     def _check(self) -> None:
@@ -118,6 +120,8 @@ class Cell:
         tell("start", mono=self._start, unix=time.time() + self._start - time.monotonic())
         self._cpu.idle_share()
         hosts.cpu_shares()
+        if self._canary is not None:
+            self._canary.lateness_s()
         forwarders = [daemons.forwarder for daemons in self._network.switches.values()]
         self._switch_cpu = ProcessCpu(*(pid for pid in forwarders if pid is not None))
         try:
@@ -191,6 +195,7 @@ class Cell:
             idle=self._cpu.idle_share(),
             hosts=hosts.cpu_shares(),
             switches=self._switch_cpu.share() if self._switch_cpu else 0.0,
+            late=self._canary.lateness_s() if self._canary else None,
         )
 
     def _drain(self, hosts: Hosts) -> None:

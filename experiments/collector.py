@@ -12,10 +12,10 @@ from topologies.ev import EvLayout
 
 BUSY_HOST_SHARE = 0.8
 """A host process that uses more of a core than this may itself be the bottleneck."""
-IDLE_SHARE = 0.05
-"""Below this share of idle CPU time in a second, timing cannot be trusted."""
+LATE_RTTS = 0.25
+"""A process woken later than this share of the base RTT is late: delays of the machine pass for those of the network."""
 TOLERATED_SECONDS = 0.1
-"""Share of the seconds in which either may happen before the cell is called host-limited."""
+"""Share of the seconds in which a host may be busy, or the machine late, before the cell is called host-limited."""
 
 
 @dataclass
@@ -60,6 +60,7 @@ class Collector:
     _cpu: dict[str, float] = field(default_factory=dict)
     _busy: dict[str, int] = field(default_factory=dict)
     _switch_cpu: list[float] = field(default_factory=list)
+    _late: list[float] = field(default_factory=list)
     _early: list[tuple[float, str, str, str, Any]] = field(default_factory=list)
 
     def _t(self, mono: float) -> float:
@@ -147,6 +148,8 @@ class Collector:
         self._machine.append({"t_s": at, "cpu_idle_share": min(1.0, max(0.0, event["idle"]))})
         self._cpu = event["hosts"]
         self._switch_cpu.append(event["switches"])
+        if event["late"] is not None:
+            self._late.append(event["late"])
         for host, share in event["hosts"].items():
             self._busy[host] = self._busy.get(host, 0) + (share > BUSY_HOST_SHARE)
 
@@ -203,22 +206,26 @@ class Collector:
         return "unfinished" if self.status != "done" and not entry.failed else "lost"
 
     def cpu(self) -> dict[str, float | None]:
-        """Mean CPU use over the cell: idle share of the machine, and cores used by Open vSwitch and by a host."""
+        """Means over the cell: idle share of the machine, cores used by Open vSwitch and by a host; worst lateness."""
         seconds = max(1, len(self._machine))
         hosts = [row["cpu_share"] for row in self._hosts if row["cpu_share"] is not None]
         return {
             "idle_share": sum(row["cpu_idle_share"] for row in self._machine) / seconds if self._machine else None,
             "switches_cores": sum(self._switch_cpu) / seconds if self._switch_cpu else None,
             "host_cores": sum(hosts) / len(hosts) if hosts else None,
+            "worst_lateness_s": max(self._late, default=None),
         }
 
     def doubts(self) -> list[str]:
         """Why the machine, not the network, may have set the result; empty when nothing points to it."""
         reasons = []
         seconds = len(self._machine)
-        short = sum(row["cpu_idle_share"] < IDLE_SHARE for row in self._machine)
-        if short > seconds * TOLERATED_SECONDS:
-            reasons.append(f"the machine had less than {IDLE_SHARE:.0%} idle CPU in {short} of {seconds} s")
+        rtt = self.writer.record.base_rtt_s or 0.0
+        limit = LATE_RTTS * rtt
+        late = [value for value in self._late if value > limit]
+        if len(late) > len(self._late) * TOLERATED_SECONDS:
+            worst = f"{max(late) * 1e3:.0f} ms, against a round trip of {rtt * 1e3:.0f} ms"
+            reasons.append(f"the machine woke a process late in {len(late)} of {len(self._late)} s, by up to {worst}")
         for host, busy in sorted(self._busy.items()):
             if busy > seconds * TOLERATED_SECONDS:
                 reasons.append(f"{host} used more than {BUSY_HOST_SHARE:.0%} of a core in {busy} of {seconds} s")

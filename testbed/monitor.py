@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from testbed.netns import in_network_of
 from testbed.network import Network
+from testbed.qdisc_counters import QdiscReader
 
-ROOT_HANDLE_PARENT = 0xFFFFFFFF
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -35,8 +37,8 @@ class LinkMonitor:
     """Reads the queues of all link ends."""
 
     def __init__(self, network: Network) -> None:
-        self._network = network
         self._ends: dict[str, dict[int, tuple[str, str]]] = {}
+        self._readers: dict[str, QdiscReader] = {}
         for node in network.fabric.nodes:
             routes = network.routes_of(node.name)
             for link in network.fabric.links_of[node.name]:
@@ -44,22 +46,36 @@ class LinkMonitor:
                 (index,) = routes.link_lookup(ifname=port.interface)
                 direction = "a>b" if port is link.a else "b>a"
                 self._ends.setdefault(node.name, {})[index] = (link.name, direction)
+            with in_network_of(network.pid(node.name)):
+                self._readers[node.name] = QdiscReader()
 
     def sample(self) -> list[LinkSample]:
-        """Counters of every link in both directions, now."""
+        """Counters of every link in both directions, now. Raises TestbedError."""
         samples = []
         for node, ends in self._ends.items():
-            for entry in self._network.routes_of(node).get_qdiscs():
-                end = ends.get(entry["index"])
-                if end is not None and entry["parent"] == ROOT_HANDLE_PARENT:
-                    samples.append(_link_sample(end, entry))
+            for queue in self._readers[node].read():
+                end = ends.get(queue.ifindex)
+                if end is not None:
+                    samples.append(LinkSample(*end, queue.bytes, queue.packets, queue.drops, queue.backlog_bytes))
         return samples
 
 
-def _link_sample(end: tuple[str, str], entry: Any) -> LinkSample:
-    stats = entry.get_attr("TCA_STATS2")
-    basic, queue = stats.get_attr("TCA_STATS_BASIC"), stats.get_attr("TCA_STATS_QUEUE")
-    return LinkSample(*end, basic["bytes"], basic["packets"], queue["drops"], queue["backlog"])
+class Canary:
+    """The worst lateness of a process that sleeps, second by second; see `canary.py`."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, "-m", "testbed.canary"]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        assert self._process.stdout is not None
+        os.set_blocking(self._process.stdout.fileno(), False)
+        self._pending = b""
+
+    def lateness_s(self) -> float | None:
+        """Worst lateness, in seconds, since the last call; None when there is no news."""
+        assert self._process.stdout is not None
+        self._pending += self._process.stdout.read() or b""
+        *lines, self._pending = self._pending.split(b"\n")
+        return max((float(line.split()[1]) for line in lines), default=None)
 
 
 class CpuMonitor:
