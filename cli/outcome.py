@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from results.report import write_report
 from rich.console import Console
 
 from cli.console import DONE, FAILED, ROOT, print_json, say
 from results.reader import load_run
+from results.report import write_report
 from results.summary import compare, summary
 from results.table import rich_tables
 

@@ -24,7 +24,7 @@ from experiments.transports.registry import TRANSPORTS
 from results.schema import CellRecord
 from results.writer import CellWriter, RunWriter, default_root
 from testbed.errors import MachineLacks, TestbedError
-from testbed.leftovers import scratch_folder
+from testbed.leftovers import remove_leftovers, scratch_folder
 from testbed.sandbox import Sandbox
 from topologies.rtt import base_rtt_s
 
@@ -120,6 +120,7 @@ def run_experiment(experiment: Experiment, progress: Progress, *, root: Path | N
         ) as writer,
         _interrupts() as interrupts,
     ):
+        remove_leftovers()
         run = _Run(experiment, writer, progress, interrupts)
         run.all_cells()
     return writer.path

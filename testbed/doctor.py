@@ -98,7 +98,7 @@ def _kernel_datapath() -> Finding:
         return Finding(True, "the kernel's openvswitch module is there")
     return Finding(
         False,
-        "no openvswitch module: Open vSwitch forwards in user space, some 100,000 packet-hops a second at most",
+        "no openvswitch module: Open vSwitch forwards in user space, which is slower",
         "sudo modprobe openvswitch (if your kernel has it)",
     )
 
