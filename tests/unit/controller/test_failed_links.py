@@ -105,7 +105,7 @@ def test_no_state_between_two_programs_loops_or_loses_what_neither_loses(fabric:
     hosts = [host.name for host in network.hosts]
     pairs = list(itertools.permutations(hosts[:: max(1, len(hosts) // 4)], 2))
     choose = random.Random(3)
-    for failed in choose.sample(some_failures(network, 20), 6):
+    for failed in choose.sample(some_failures(network, 20), 4):
         for old_failed, new_failed in ((frozenset[str](), failed), (failed, frozenset[str]())):
             # On recovery the links are up all the time; on failure, old routes over the dead link are lost, not looped.
             down = new_failed

@@ -1,9 +1,10 @@
 """The fake table: in every mode, every packet arrives once, by the right path, and nothing loops.
 
-Covered completely for k = 4, every multi-plane, leaf-spine and the custom fabric (every pair of hosts, every EV). For k
-= 6 and k = 8 by symmetry: switches tell hosts of one leaf apart on that leaf only, so every pair of leaves with every
-EV is walked between the leaves' first hosts (k = 8: every third source leaf, which includes every pod), and every pair
-of hosts with one EV each from the hosts of one leaf. A complete sweep of k = 8 takes a minute.
+Covered completely for k = 4, every multi-plane, leaf-spine and the custom fabric: every pair of hosts, every EV. For k
+= 6 and k = 8 by symmetry: switches tell the hosts of a leaf apart on that leaf only, so every pair of leaves is walked
+between the leaves' first hosts (k = 8: from every third leaf, which includes every pod), in disjoint mode with every
+EV, else with every fifth; and every host to and from the hosts of one leaf, with one EV. A complete sweep of k = 8
+takes a minute.
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ def test_every_ev_of_every_pair_arrives_once(fabric: Build, name: str, mode: str
     walked = 0
     for source, target in host_pairs(network):
         for plane, evs in ev_set(network, source, target).items():
-            for ev in evs:
+            # Without a pin all EVs of a pair are alike, and ECMP's choices are the subject of another file.
+            for ev in evs if mode == "disjoint" or name in SMALL else evs[::5]:
                 walk = walker.walk(ev_packet(network, source, target, ev), source, plane)
                 assert arrives_once(walk, target), (source, target, hex(ev), walk)
                 assert walk.exact
@@ -134,7 +136,7 @@ def test_ecmp_offers_every_shortest_path_and_no_other(fabric: Build, name: str) 
 def test_every_other_host_gets_one_copy_of_a_broadcast(fabric: Build, name: str, mode: str, kind: str) -> None:
     network = fabric(name)
     walker = Walker(network, compile(network, mode))
-    for source in [host.name for host in network.hosts][:: max(1, len(network.hosts) // 4)]:
+    for source in [host.name for host in network.hosts][:: max(1, len(network.hosts) // 3)]:
         for plane in range(1, network.planes + 1):
             walk = walker.walk(broadcast_packet(network, source, plane, kind), source, plane)
             others = sorted(host.name for host in network.hosts if host.name != source)
