@@ -18,8 +18,9 @@ def command(
     formats: Annotated[str, typer.Option("--format", help=f"Some of {','.join(REPORT_FORMATS)}.")] = "html,png",
 ) -> None:
     """Draw the report of runs again, from their files alone; needs no root and no network."""
-    wanted = tuple(item.strip() for item in formats.split(","))
-    unknown = [item for item in wanted if item not in REPORT_FORMATS]
+    asked = [item.strip() for item in formats.split(",")]
+    wanted = [known for known in REPORT_FORMATS if known in asked]
+    unknown = [item for item in asked if item not in REPORT_FORMATS]
     if unknown:
         raise CommandError(f"--format: {', '.join(unknown)}: not one of {', '.join(REPORT_FORMATS)}", BAD_INPUT)
     for run in runs or ["latest"]:

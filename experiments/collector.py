@@ -13,7 +13,7 @@ from topologies.ev import EvLayout
 BUSY_HOST_SHARE = 0.8
 """A host process that uses more of a core than this may itself be the bottleneck."""
 LATE_RTTS = 0.25
-"""A process woken later than this share of the base RTT is late: delays of the machine pass for those of the network."""
+"""A process woken later than this share of the base RTT is late: the machine's delays pass for the network's."""
 TOLERATED_SECONDS = 0.1
 """Share of the seconds in which a host may be busy, or the machine late, before the cell is called host-limited."""
 
