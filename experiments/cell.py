@@ -14,14 +14,17 @@ import time
 from pathlib import Path
 from typing import Any
 
+from controller.packet import host_packet
 from controller.process import ControllerError, ControllerProcess
+from controller.routes import compile as compile_routes
+from controller.walk import Walker
 from experiments.cell_spec import CellSpec, cell_spec
 from experiments.hosts import Hosts, TransportUnsupported, driver_specs
 from testbed import links
 from testbed.errors import MachineLacks, TestbedError
 from testbed.monitor import Canary, CpuMonitor, LinkMonitor, ProcessCpu
 from testbed.network import Network, loopback_up
-from testbed.proof import prove_pairs
+from testbed.proof import Proof, ProofError, prove_pairs
 from topologies.graph import Fabric
 from topologies.load import build, load_topology
 
@@ -85,7 +88,7 @@ class Cell:
         self._controller.wait_ready(READY_DEADLINE_S)
         self._check()
         tell("phase", name="proof")
-        proof = prove_pairs(self._network)
+        proof = self._prove()
         self._network.enlarge_buffers()
         tell("network", datapath=self._network.datapath, pairs=proof.pairs, proof_s=proof.seconds)
         tell("phase", name="connecting")
@@ -94,6 +97,17 @@ class Cell:
         self._links = LinkMonitor(self._network)
         self._canary = Canary()
         self._traffic(self._hosts, self._links)
+
+    def _prove(self) -> Proof:
+        """Every pair reaches each other. Raises TestbedError with the way that the first missing pair should go."""
+        try:
+            return prove_pairs(self._network)
+        except ProofError as error:
+            source, target, plane = error.missing[0]
+            walker = Walker(self._fabric, compile_routes(self._fabric, self._spec.routing, seed=self._spec.seed))
+            walk = walker.walk(host_packet(self._fabric, source, target, plane, "icmp"), source, plane)
+            ways = "; or ".join(" > ".join((source, *(hop.into.node for hop in d.hops))) for d in walk.deliveries)
+            raise TestbedError(f"{error}; the way from {source} should be {ways}") from error
 
     def _check(self) -> None:
         """Look after everything that is not traffic. Raises Stopped, TestbedError."""
