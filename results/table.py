@@ -29,12 +29,12 @@ class Grid:
         return Grid(self.title, columns[0], tuple(columns[1:]))
 
 
-def main_grid(comparison: Comparison) -> Grid:
-    """The comparison: transports across and metrics down, or the other way round when there are many."""
+def main_grid(comparison: Comparison, side_by_side: int = _SIDE_BY_SIDE) -> Grid:
+    """The comparison: up to ``side_by_side`` groups across and metrics down, more of them the other way round."""
     grid = Grid("Comparison", ("", *_TITLES), tuple((row.label, *_row_texts(row)) for row in comparison.rows))
     if not comparison.rows:
         return grid
-    return grid.transposed() if len(comparison.rows) <= _SIDE_BY_SIDE else grid
+    return grid.transposed() if len(comparison.rows) <= side_by_side else grid
 
 
 def failure_grid(comparison: Comparison) -> Grid | None:

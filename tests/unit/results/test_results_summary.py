@@ -167,7 +167,7 @@ def test_the_table_shows_n_failed_interval_recovery_and_verdict(tmp_path: Path) 
     assert lines["recovery time"] == ("1.50 s", "0.15 s")
     assert lines["verdict"] == ("host-limited", "valid")
     assert lines["corrupt / lost"] == ("0 / 0", "0 / 0")
-    assert lines["goodput, Mbit/s"][1] == "34.2"
+    assert lines["goodput, Mbit/s"][1] == "34.3"
     assert lines["95 % interval"][1].startswith("34.")
     text = markdown(comparison)
     assert "| recovery time | 1.50 s | 0.15 s |" in text
