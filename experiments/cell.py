@@ -170,6 +170,8 @@ class Cell:
                 self._sample_machine(hosts)
                 next_machine = now + MACHINE_SAMPLE_S
             self._check()
+        if len(drained) == len(hosts):
+            tell("finished_early")
 
     def _forward(self, hosts: Hosts, timeout_s: float) -> set[str]:
         """Pass on what the hosts tell; returns the hosts that have nothing left to send."""

@@ -49,6 +49,7 @@ class Collector:
     status: str | None = None
     reason: str | None = None
     delivered_bytes: int = 0
+    finished_early: bool = False
     failures: dict[int, FailureRecord] = field(default_factory=dict)
     counters: dict[str, dict[str, Any]] = field(default_factory=dict)
     link_rows: list[dict[str, Any]] = field(default_factory=list)
@@ -101,6 +102,8 @@ class Collector:
             self._note(event["at"], event["source"], event["kind"], event["name"], event["detail"])
         elif kind == "network":
             self.datapath, self.pairs, self.proof_s = event["datapath"], event["pairs"], event["proof_s"]
+        elif kind == "finished_early":
+            self.finished_early = True
         elif kind == "done":
             self.status, self.reason = event["status"], event["reason"]
 
@@ -230,6 +233,13 @@ class Collector:
             if busy > seconds * TOLERATED_SECONDS:
                 reasons.append(f"{host} used more than {BUSY_HOST_SHARE:.0%} of a core in {busy} of {seconds} s")
         return reasons
+
+    def duration_s(self, planned_s: float) -> float:
+        """Length of the measurement: as planned, or until the last byte of a workload that came to its end earlier."""
+        ends = [entry.delivered_s for entry in self._messages.values() if entry.delivered_s is not None]
+        if self.finished_early and ends:
+            return min(planned_s, max(ends))
+        return planned_s
 
     def broken(self, rates_bps: dict[str, int]) -> list[str]:
         """Why the network did not do what the topology says; empty when it did. ``rates_bps`` by link name."""

@@ -23,6 +23,7 @@ LARGEST_MESSAGE_BYTES = 1 << 30
 LONGEST_S = 3600.0
 MOST_OUTSTANDING = 64
 MOST_REPETITIONS = 1000
+DEFAULT_WARMUP_S = 1.0
 Routing = Literal["single", "ecmp", "disjoint"]
 
 
@@ -128,11 +129,19 @@ class ExperimentModel(StrictModel):
     transports: list[str | TransportModel] = Field(default_factory=list)
     workload: WorkloadModel | None = None
     duration: Duration = 10.0
-    warmup: Duration = 1.0
+    warmup: Duration | None = None
     drain: Duration = 5.0
     failures: list[FailureModel] = Field(default_factory=list)
     repeat: int = Field(default=1, ge=1, le=MOST_REPETITIONS)
     seed: int = Field(default=1, ge=0, lt=1 << 32)
+
+    @property
+    def warmup_s(self) -> float:
+        """What is left out of the measurement: 1 s unless the file says otherwise, and 0 s for a counted workload."""
+        if self.warmup is not None:
+            return self.warmup
+        counted = self.workload is not None and self.workload.count is not None
+        return 0.0 if counted else min(DEFAULT_WARMUP_S, self.duration / 2)
 
     def compile_workload(self, fabric: Fabric, seed: int) -> Workload:
         """The workload for a fabric, drawn by the seed."""
@@ -252,7 +261,7 @@ def _check_times(model: ExperimentModel, problems: Problems) -> None:
         problems.add("duration", f"must be more than 0 s and at most {LONGEST_S:g} s")
     if problems.broken("duration"):
         return
-    if model.warmup >= model.duration:
+    if model.warmup is not None and model.warmup >= model.duration:
         problems.add("warmup", "must be shorter than the duration", f"duration is {model.duration:g} s")
     if model.convergence > LONGEST_S:
         problems.add("convergence", f"must be at most {LONGEST_S:g} s")

@@ -141,3 +141,11 @@ def test_every_experiment_that_comes_with_the_testbed_is_valid_and_short(file):
     lines = file.read_text().splitlines()
     assert len(lines) <= 40
     assert lines[0].startswith("# ")
+
+
+def test_a_counted_workload_is_measured_from_its_first_byte(folder):
+    counted = GOOD.replace("message: 1 MB", "message: 1 MB, count: 3")
+    assert load(folder, counted).model.warmup_s == 0.0
+    assert load(folder, GOOD).model.warmup_s == 1.0
+    assert load(folder, GOOD, "duration=1 s").model.warmup_s == 0.5
+    assert load(folder, counted, "warmup=2 s").model.warmup_s == 2.0
