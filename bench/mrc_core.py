@@ -33,7 +33,7 @@ def peer(name: str, host: int) -> Peer:
         {plane: f"fd00:{plane}::{host}" for plane in PLANES},
         {plane: tuple(plane << 28 | 0xC000 | number << 6 for number in range(32)) for plane in PLANES},
         0.010,
-        {plane: 100_000_000 for plane in PLANES},
+        dict.fromkeys(PLANES, 100_000_000),
     )
 
 

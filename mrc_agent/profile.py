@@ -28,6 +28,7 @@ class WireProfile:
     udp_port: int = constant(4791, "port", "RoCEv2; readers of the specification disagree (4791 or 4971)")
     icrc: bool = constant(True, "on or off", "MRC 1.0 section 7.5; here CRC32 over BTH to payload")
     timestamp_unit_s: float = constant(16e-6, "seconds", "Choice: TSETH with tsr=1; 16 bits wrap after 1.05 s")
+    port_allowance_s: float = constant(0.015, "seconds", "Choice: work given to a port in advance, see core/ports.py")
     dscp_data: int = constant(4, "DSCP", "MRC 1.0 class TRIMMABLE, configurable")
     dscp_retransmission: int = constant(8, "DSCP", "MRC 1.0 class TRIMMABLE_RETX, configurable")
     dscp_control: int = constant(46, "DSCP", "MRC 1.0 class CONTROL, configurable")
@@ -42,7 +43,7 @@ class ReliabilityProfile:
     sack_threshold_bytes: int = constant(8192, "bytes", "MRC 1.0 section 7.5.2 leaves it open; 1 to 4 packets")
     reorder_rtts: float = constant(1.0, "base RTT", "Choice, as RACK (RFC 8985): at least one round trip")
     reorder_spread: float = constant(1.25, "times the measured RTT spread", "Choice: queues of unequal length reorder")
-    jitter_s: float = constant(0.005, "seconds", "Choice: scheduling delay of hosts and switches in software")
+    jitter_s: float = constant(0.010, "seconds", "Choice: scheduling delay of hosts and switches in software")
     rto_rtts: float = constant(20.0, "base RTT", "MRC verbs API example: 262 us against an RTT of about 13 us")
     rto_min_s: float = constant(0.200, "seconds", "Linux TCP; a peer in software may not run for tens of milliseconds")
     linear_retries: int = constant(7, "timeouts", "MRC 1.0: at most 7 at a constant timeout")
@@ -92,7 +93,7 @@ class NsccProfile:
     quick_adapt_targets: float = constant(4.0, "target delays", "UET simulator: qa_threshold")
     adjust_rtts: float = constant(1.0, "base RTT", "UET simulator: adjust_period_threshold")
     adjust_packets: int = constant(8, "packets", "UET simulator: adjust_bytes_threshold")
-    host_delay_s: float = constant(0.015, "seconds", "Choice: hosts and switches in software; the window covers it too")
+    host_delay_s: float = constant(0.020, "seconds", "Choice: hosts and switches in software; the window covers it too")
     max_cwnd_bdp: float = constant(1.5, "BDP", "UET simulator: also the initial window")
     delay_stands_for_ecn: bool = constant(
         True, "on or off", "Choice: in a fabric that marks nothing, delay above target counts as a mark"

@@ -64,12 +64,11 @@ class Destination:
         self.peer = peer
         self.name = peer.name
         self.base_rtt_s = peer.base_rtt_s
-        # Hosts and switches in software add delay that no idle round trip shows; the window must cover it.
         self.nscc = Nscc(
             profile.nscc,
-            base_rtt_s=peer.base_rtt_s + profile.nscc.host_delay_s,
+            base_rtt_s=peer.base_rtt_s,
             rate_bps=rate_bps,
             packet_bytes=profile.wire.payload_bytes + DATA_OVERHEAD_BYTES,
         )
-        self.times = PlaneTimes(len(planes), peer.base_rtt_s, profile.reliability)
+        self.times = PlaneTimes(len(planes), peer.base_rtt_s, self.nscc.max_cwnd * 8 / rate_bps, profile.reliability)
         self.queue_pairs = 0

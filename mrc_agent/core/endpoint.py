@@ -18,9 +18,10 @@ from mrc_agent.core.destination import Destination, Peer
 from mrc_agent.core.errors import MrcError
 from mrc_agent.core.events import EvChanged, Event
 from mrc_agent.core.memory import MemoryRegion, MemoryTable
+from mrc_agent.core.ports import Ports
 from mrc_agent.core.queue_pair import Host, Outgoing, QpState, QueuePair
 from mrc_agent.profile import Profile
-from mrc_agent.wire.data import DATA, DATA_WITHOUT_TIMESTAMP, IMMEDIATE_BYTES
+from mrc_agent.wire.data import DATA, DATA_WITHOUT_TIMESTAMP, IMMEDIATE_BYTES, SACK_BODY, UDP_IPV6_BYTES
 from mrc_agent.wire.headers import (
     AETH,
     BTH,
@@ -32,7 +33,8 @@ from mrc_agent.wire.headers import (
     NETH_STRUCT,
     PETH,
     PETH_STRUCT,
-    SACK_STRUCT,
+    TIMESTAMP_BIT,
+    TSETH_STRUCT,
     WORD_STRUCT,
 )
 from mrc_agent.wire.icrc import ICRC_BYTES, icrc_holds
@@ -71,6 +73,7 @@ class Endpoint:
         self.profile = profile
         self.memory = MemoryTable(self._rng)
         self.counters = new_counters()
+        self._ports = Ports(len(planes), profile.wire)
         self._host = Host(
             name,
             tuple(planes),
@@ -80,6 +83,7 @@ class Endpoint:
             self._events,
             self._ev_events,
             self._outbox,
+            self._ports,
             self._new_probe_id,
         )
         self.queue_pairs: dict[int, QueuePair] = {}
@@ -87,7 +91,7 @@ class Endpoint:
         self._by_address: dict[bytes, QueuePair] = {}
         self._round: list[QueuePair] = []
         self._controls: dict[int, tuple[int, Callable[[QueuePair, memoryview, int, int, float, float], None]]] = {
-            Opcode.SACK: (SACK_STRUCT.size, self._on_sack),
+            Opcode.SACK: (SACK_BODY.size, self._on_sack),
             Opcode.ACKNOWLEDGE: (WORD_STRUCT.size, self._on_ack),
             Opcode.NACK: (NETH_STRUCT.size, self._on_nack),
             Opcode.PROBE_REQUEST: (PETH_STRUCT.size, self._on_probe),
@@ -102,6 +106,8 @@ class Endpoint:
         destination = self.destinations.get(peer.name)
         if destination is None:
             destination = self.destinations[peer.name] = Destination(peer, self._host.planes, self.profile)
+            for position, plane in enumerate(self._host.planes):
+                self._ports.learn_rate(position, peer.rates_bps.get(plane, 0))
         elif destination.peer != peer:
             raise MrcError(f"peer {peer.name} was described differently before")
         qpn = _FIRST_QPN + len(self.queue_pairs)
@@ -170,7 +176,8 @@ class Endpoint:
 
         Zero means that nothing more can be sent until something arrives, a timer runs out or a batch is emptied.
         """
-        added = self._transmit_control(batches)
+        self._ports.wake_at = float("inf")
+        added = self._transmit_control(now, batches)
         busy = True
         while busy:
             busy = False
@@ -190,10 +197,10 @@ class Endpoint:
                 pair.on_timer(now)
 
     def next_timer(self) -> float:
-        """When `on_timer` must run; infinite when nothing is pending."""
-        return min((pair.next_timer() for pair in self.queue_pairs.values()), default=float("inf"))
+        """When `on_timer` must run, and `transmit` after it; infinite when nothing is pending."""
+        return min(self._ports.wake_at, *(pair.next_timer() for pair in self.queue_pairs.values()), float("inf"))
 
-    def _transmit_control(self, batches: list[TxBatch]) -> int:
+    def _transmit_control(self, now: float, batches: list[TxBatch]) -> int:
         outbox = self._outbox
         held = []
         with_icrc = self.profile.wire.icrc
@@ -202,6 +209,7 @@ class Endpoint:
             batch = batches[plane]
             if len(batch.entries) < batch.capacity:
                 batch.add_control(header, ev, dscp, address, with_icrc)
+                self._ports.charge(plane, len(header) + UDP_IPV6_BYTES + ICRC_BYTES, now)
             else:
                 held.append(outgoing)
         added = len(outbox) - len(held)
@@ -222,7 +230,7 @@ class Endpoint:
     ) -> None:
         timestamp = 0
         try:
-            if data[8] & 0x10:
+            if data[8] & TIMESTAMP_BIT:
                 _, flags, _, _, tail, _, msn, timestamp, _, address, rkey, total = DATA.unpack_from(data)
                 start = DATA.size
             else:
@@ -257,11 +265,25 @@ class Endpoint:
         )
 
     def _on_sack(self, pair: QueuePair, data: memoryview, ev: int, plane: int, arrival: float, now: float) -> None:
-        _, second, ack, entropy, _, _, cack, _, _, offset, bitmap, timestamp, _, _ = SACK_STRUCT.unpack_from(
-            data, BTH_STRUCT.size
-        )
+        start, peer_time = BTH_STRUCT.size, -1
+        if data[8] & TIMESTAMP_BIT:
+            peer_time = data[start] << 8 | data[start + 1]
+            start += TSETH_STRUCT.size
+            if len(data) < start + SACK_BODY.size + ICRC_BYTES:
+                self.counters["dropped_truncated"] += 1
+                return
+        _, second, ack, entropy, _, _, cack, _, _, offset, bitmap, timestamp, _, _ = SACK_BODY.unpack_from(data, start)
         index = pair.sender.on_sack(
-            cack & PSN_MASK, offset, bitmap, ack, entropy, second >> 5 & 3, bool(second & 2), timestamp, arrival
+            cack & PSN_MASK,
+            offset,
+            bitmap,
+            ack,
+            entropy,
+            second >> 5 & 3,
+            bool(second & 2),
+            timestamp,
+            peer_time,
+            arrival,
         )
         if index < 0:
             self.counters["dropped_bad_sack"] += 1

@@ -7,6 +7,9 @@ Four quadrants by queueing delay and ECN mark:
 | no mark | proportional or fast increase | fair increase |
 | mark | no change (the path is skipped instead) | multiplicative decrease, once per RTT |
 
+Only delay on the way there counts: what acknowledgements wait behind the data of other hosts on the way back is no
+queue of ours, and a window that shrank because of it would leave the field to those others.
+
 In a fabric that neither marks nor trims nothing graded would ever shrink the window, so there the profile lets a delay
 above target count as a mark (``delay_stands_for_ecn``); set it to False in a fabric with ECN.
 """
@@ -28,10 +31,12 @@ class Nscc:
         """`rate_bps`: of all planes together; `packet_bytes`: a full packet with all headers."""
         self._profile = profile
         self._packet = packet_bytes
+        # Hosts and switches in software add delay that no idle round trip shows; the window must cover it.
+        base_rtt_s += profile.host_delay_s
         self._base_rtt_s = base_rtt_s
+        self._target_s = profile.target_rtts * base_rtt_s
         self.bdp = max(base_rtt_s * rate_bps / 8, packet_bytes)
         scale = self.bdp / profile.reference_bdp_bytes
-        self._target_s = profile.target_rtts * base_rtt_s
         self._alpha = profile.alpha * packet_bytes * scale / self._target_s
         self._fair = profile.fair_increase * packet_bytes * scale
         self._eta = profile.eta * packet_bytes * scale
@@ -56,7 +61,7 @@ class Nscc:
         self._bytes_ignored = 0
 
     def on_ack(self, now: float, size: int, delay_s: float, marked: bool) -> None:
-        """`size` bytes were acknowledged; `delay_s` is the RTT minus the base RTT of that path."""
+        """`size` bytes were acknowledged; `delay_s` is the queueing on the way there, of the worst plane."""
         profile = self._profile
         target = self._target_s
         late = delay_s >= target

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from mrc_agent.core.datagram import SendMessage
 from mrc_agent.core.events import Status
-from mrc_agent.wire.data import DATA_OVERHEAD_BYTES
+from mrc_agent.wire.data import DATA_OVERHEAD_BYTES, SACK_BITS
 
 if TYPE_CHECKING:
     from mrc_agent.core.queue_pair import Context
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 ATTEMPT_BITS = 6
 """Low bits of a queue entry: tell a retransmission from the transmission that it replaces."""
 _ATTEMPT_MASK = (1 << ATTEMPT_BITS) - 1
-SACK_BITS = 64
-"""Width of the bitmap of a SACK."""
 _NEVER = float("-inf")
 _PLAUSIBLE = 0.9  # of the base RTT: an acknowledgement sooner than that is of an earlier transmission
 
@@ -109,7 +107,7 @@ class Outstanding:
             evs.acked[index] += 1
             sent_at = self.sent_at[slot]
             plane = planes[index]
-            if self.attempts[slot] > 1 and now - sent_at < _PLAUSIBLE * self._times.base[plane]:
+            if self.attempts[slot] > 1 and now - sent_at < _PLAUSIBLE * self._times.shortest_rtt[plane]:
                 self._counters["spurious_retransmissions"] += 1
             elif sent_at > newest[plane]:
                 newest[plane] = sent_at

@@ -13,6 +13,7 @@ from mrc_agent.core.errors import MrcError
 from mrc_agent.core.events import EvChanged, Event, Status
 from mrc_agent.core.evs import EvSet, EvState
 from mrc_agent.core.memory import MemoryTable
+from mrc_agent.core.ports import Ports
 from mrc_agent.core.prober import Prober
 from mrc_agent.core.receiver import Receiver
 from mrc_agent.core.reverse import ReversePath
@@ -48,6 +49,7 @@ class Host:
     events: list[Event]
     ev_events: list[EvChanged]
     outbox: list[Outgoing]
+    ports: Ports
     new_probe_id: Callable[[int], int]
 
 
@@ -60,6 +62,7 @@ class Context:
         self.memory = host.memory
         self.counters = host.counters
         self.events = host.events
+        self.ports = host.ports
         self.destination = destination
         self.qpn = qpn
         self.evs = EvSet(destination.evs, host.profile.evs, rng, self._on_ev_change)

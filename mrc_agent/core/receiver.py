@@ -9,15 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mrc_agent.core.events import MessageArrived
-from mrc_agent.wire.headers import AETH, BTH, BTH_STRUCT, NETH, SACK_STRUCT
+from mrc_agent.wire.data import SACK, SACK_BITS, TIMESTAMP_TAIL
+from mrc_agent.wire.headers import AETH, BTH, NETH, TIMESTAMP_BIT
 from mrc_agent.wire.opcodes import AETH_ACKNOWLEDGE, FIRST_WRITE, Mark, NackReason, Opcode
 from mrc_agent.wire.sequence import MSN_MASK, PSN_HALF, PSN_MASK, unwrap
 
 if TYPE_CHECKING:
     from mrc_agent.core.queue_pair import Context
 
-_SACK_BITS = 64
-_BITMAP_MASK = (1 << _SACK_BITS) - 1
+_BITMAP_MASK = (1 << SACK_BITS) - 1
+_SACK_OPCODE = int(Opcode.SACK)
+_SKIP_ONCE = Mark.SKIP_ONCE << 5
+_PROBE = 2
 _SMALLEST_COUNT = 1024  # bytes that a packet counts at least towards the next SACK (MRC 1.0 section 7.5.2)
 _MIDDLE_WRITE = FIRST_WRITE + 1
 
@@ -141,7 +144,7 @@ class Receiver:
         """A reliability probe asks for what we know: as many SACKs as the bitmap needs, and the transport
         acknowledgement in case it was lost."""
         span = max(self._arrived.bit_length(), 1)
-        for distance in range(_SACK_BITS, span + _SACK_BITS, _SACK_BITS):
+        for distance in range(SACK_BITS, span + SACK_BITS, SACK_BITS):
             self._send_sack(self.cack + distance & PSN_MASK, ev, plane, timestamp, False, arrival, now, probe_id)
         self._send_ack(plane)
 
@@ -168,27 +171,30 @@ class Receiver:
         """SACK whose bitmap covers the packet that triggered it (MRC 1.0 section 7.5.2).
 
         The reflected timestamp is advanced by the time the packet waited here, so that the peer measures the network
-        and not our scheduling (our reading of the SVC_TIME capability).
+        and not our scheduling (our reading of the SVC_TIME capability). A TSETH, announced in the BTH, tells our time
+        of sending, so that the peer can tell its way there from our way back; that is our own addition.
         """
         self._unsacked = 0
         distance = (psn - self.cack) & PSN_MASK
         if distance >= PSN_HALF:
             distance -= PSN_MASK + 1
-        if distance <= _SACK_BITS:
+        if distance <= SACK_BITS:
             offset = 1
             bitmap = self._arrived & _BITMAP_MASK
         else:
-            offset = distance - _SACK_BITS + 1
+            offset = distance - SACK_BITS + 1
             bitmap = self._arrived >> (offset - 1) & _BITMAP_MASK
-        waited = int((now - arrival) / self._unit_s) if now > arrival else 0
-        header = bytearray(BTH_STRUCT.size + SACK_STRUCT.size)
-        BTH_STRUCT.pack_into(header, 0, Opcode.SACK, 0, self._pkey, self._peer_qpn, self.cack)
-        mark = Mark.SKIP_ONCE if marked else Mark.NONE
-        SACK_STRUCT.pack_into(
-            header,
-            BTH_STRUCT.size,
+        unit_s = self._unit_s
+        header = SACK.pack(
+            _SACK_OPCODE,
             0,
-            mark << 5 | (probe_id >= 0) << 1,
+            self._pkey,
+            self._peer_qpn,
+            TIMESTAMP_BIT << 24 | self.cack,
+            int(now / unit_s) & 0xFFFF,
+            TIMESTAMP_TAIL,
+            0,
+            (_SKIP_ONCE if marked else 0) | (_PROBE if probe_id >= 0 else 0),
             probe_id if probe_id >= 0 else max(distance, -0x8000),
             ev,
             0,
@@ -198,12 +204,12 @@ class Receiver:
             self._mpr,
             offset,
             bitmap,
-            (timestamp + waited) & 0xFFFF,
+            timestamp + (int((now - arrival) / unit_s) if now > arrival else 0) & 0xFFFF,
             self._arrived.bit_count() & 0x7FFF,
             (self._received_bytes + 255 >> 8) & PSN_MASK,
         )
         self._counters["sacks_sent"] += 1
-        self._context.answer(bytes(header), plane)
+        self._context.answer(header, plane)
 
     def _send_ack(self, plane: int) -> None:
         """Transport acknowledgement: all messages up to here are in memory."""

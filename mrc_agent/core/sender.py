@@ -14,6 +14,7 @@ from mrc_agent.core.datagram import HEADER_AT, ICRC_AT, SLOT_BYTES, SendMessage,
 from mrc_agent.core.errors import MrcError
 from mrc_agent.core.events import Status, WorkCompletion
 from mrc_agent.core.outstanding import ATTEMPT_BITS, Outstanding, Packet
+from mrc_agent.core.ports import ETHERNET_BYTES
 from mrc_agent.wire.data import DATA, DATA_OVERHEAD_BYTES, TIMESTAMP_TAIL
 from mrc_agent.wire.headers import BTH, BTH_STRUCT, PETH, PETH_STRUCT
 from mrc_agent.wire.icrc import ICRC, icrc
@@ -59,6 +60,7 @@ class Sender:
         self._grace_until = 0.0  # no timeout before, because this process was not running
         self._graces = 0
         self._heard_at = 0.0
+        self._clock_gap = 0  # of the first SACK: peer's clock minus ours plus one way, in units of the timestamp
         self._unanswered = 0
         self._probe_id = rng.getrandbits(15)
         self._probe_sent_at = 0.0
@@ -89,6 +91,8 @@ class Sender:
         addresses = self._context.destination.addresses
         timestamp = int(now / wire.timestamp_unit_s) & 0xFFFF
         ask_after = nscc.cwnd / (4 * max(self._context.destination.queue_pairs, 1))
+        ports = self._context.ports
+        horizon = now + ports.allowance_s
         sent = 0
         while sent < quantum and nscc.inflight < nscc.cwnd:
             packet: Packet | None = None
@@ -111,19 +115,20 @@ class Sender:
                 break  # every EV is denied
             position = evs.position if evs.position < len(order) else 0
             plane = order[position]
-            at = len(batches[plane].entries)
-            if at >= batches[plane].capacity:
-                break
             index = evs.pick(plane, now, avoid)
             if index == avoid:
                 index = evs.pick_elsewhere(now, avoid)
                 plane = evs.plane_of[index]
-                at = len(batches[plane].entries)
-                if at >= batches[plane].capacity:
-                    break
-            else:
-                evs.position = position + 1
             batch = batches[plane]
+            at = len(batch.entries)
+            if at >= batch.capacity:
+                break
+            free_at = ports.free_at[plane]
+            if free_at > horizon:
+                ports.busy(plane)
+                break
+            if plane == order[position]:
+                evs.position = position + 1
             if packet is None:
                 packet = packets[slot] = self._cut(psn, payload_bytes)
                 bits = _TIMESTAMP
@@ -172,6 +177,8 @@ class Sender:
             out.fifos[plane].append(psn << ATTEMPT_BITS | attempt)
             evs.sent[index] += 1
             nscc.inflight += size
+            wire_s = (size + ETHERNET_BYTES) * ports.seconds_per_byte[plane]
+            ports.free_at[plane] = (free_at if free_at > now else now) + wire_s
             sent += 1
         if sent:
             self._heard_at = now
@@ -204,9 +211,13 @@ class Sender:
         mark: int,
         probe: bool,
         timestamp: int,
+        peer_time: int,
         arrival: float,
     ) -> int:
-        """Takes a SACK, fields as in SETH and CC_STATE. Returns the index of its EV, -1 when it makes no sense."""
+        """Takes a SACK, fields as in SETH and CC_STATE. Returns the index of its EV, -1 when it makes no sense.
+
+        `peer_time`: time of its sending by the peer's clock, 16 bits, or -1 when the SACK has no TSETH.
+        """
         out, evs = self.outstanding, self._evs
         una = out.una
         cack = unwrap(cack, una - 1)
@@ -217,13 +228,16 @@ class Sender:
         if index < 0 or not out.covers(covered):
             return -1
         plane = evs.plane_of[index]
-        delay_s = 0.0
         if not probe:
             packet = out.packets[(cack + ack_psn_offset) & out.mask]
             unit_s = self._wire.timestamp_unit_s
-            rtt_s = ((int(arrival / unit_s) - timestamp) & 0xFFFF) * unit_s
+            rtt_s = one_way_s = ((int(arrival / unit_s) - timestamp) & 0xFFFF) * unit_s
+            if peer_time >= 0:
+                self._clock_gap = self._clock_gap or (peer_time - timestamp) & 0xFFFF
+                gap = (peer_time - timestamp - self._clock_gap) & 0xFFFF
+                one_way_s = (gap - 0x10000 if gap & 0x8000 else gap) * unit_s
             full = packet is not None and packet[2] == self._wire.payload_bytes
-            delay_s = self._times.sample(plane, rtt_s, full)
+            self._times.sample(plane, rtt_s, one_way_s, full)
             if mark == Mark.SKIP_ONCE:
                 evs.skip(index, arrival)
             elif mark == Mark.ALWAYS_SKIP:
@@ -232,6 +246,9 @@ class Sender:
         if probe and ack_psn_offset == self._probe_id:
             out.heard_probe(plane, self._probe_sent_at, cack + sack_offset, arrival)
         if size and not probe:
+            # Equal shares make the worst plane the limit of all, so its queue is the one to control.
+            queueing = self._times.queueing
+            delay_s = max([queueing[other] for other in evs.order], default=0.0)
             self._nscc.on_ack(arrival, size, delay_s, mark == Mark.SKIP_ONCE)
         self._heard(arrival)
         return index
@@ -292,7 +309,8 @@ class Sender:
         """When to ask for a SACK: nothing sent and nothing heard for a while, though something is missing."""
         if self.outstanding.una == self.outstanding.next and (self._queue or self._current):
             return float("inf")  # held by a window or a socket, not by silence
-        return self._heard_at + self._quiet_s * float(1 << min(self._unanswered, _LONGEST_BACKOFF))
+        quiet_s = max(self._quiet_s, 2 * self._times.smoothed)
+        return self._heard_at + quiet_s * float(1 << min(self._unanswered, _LONGEST_BACKOFF))
 
     def _send_probes(self, now: float) -> None:
         """Asks for a SACK on every plane at once: whichever works will answer."""

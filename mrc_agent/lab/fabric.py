@@ -31,6 +31,8 @@ class Plan:
     delay_s: float = 0.0
     queue_bytes: int = 100_000
     evs_per_plane: int = 12
+    control_class: bool = False
+    """Whether acknowledgements and probes overtake data in the queues."""
     base_rtt_s: float = 0.0
     """0: computed for a full packet across a spine and a SACK back."""
 
@@ -79,6 +81,7 @@ class Fabric:
         plan = self.plan
         for a, b in ((one, other), (other, one)):
             self.links[f"{a}-{b}"] = Link(self.lab, f"{a}-{b}", plan.rate_bps, plan.delay_s, plan.queue_bytes)
+            self.links[f"{a}-{b}"].control_class = plan.control_class
 
     def _route(self, source: bytes, destination: bytes, plane: int, ev: int) -> tuple[Link, ...] | None:
         leaves = f"p{plane + 1}.leaf{self._leaf_of[source]}", f"p{plane + 1}.leaf{self._leaf_of[destination]}"

@@ -34,6 +34,7 @@ class Link:
         rate_bps, delay_s, queue_bytes: bits per second, seconds, bytes (a control class of the same size on top).
         loss, duplicate, reorder: probability for each packet; a reordered one takes `reorder_s` longer.
         up: False drops everything, also what is queued.
+        control_class: whether acknowledgements and probes overtake data.
         packets, dropped, largest_backlog: counters (packets, packets, bytes).
     """
 
@@ -48,6 +49,7 @@ class Link:
         self.reorder = 0.0
         self.reorder_s = 0.0
         self.up = True
+        self.control_class = True
         self.packets = 0
         self.dropped = 0
         self.largest_backlog = 0
@@ -58,7 +60,7 @@ class Link:
     def enqueue(self, packet: Packet) -> None:
         """A packet arrives at the queue."""
         size = len(packet.data) + FRAME_BYTES
-        lane = 0 if packet.control else 1
+        lane = 0 if packet.control and self.control_class else 1
         if not self.up or self._backlog[lane] + size > self.queue_bytes:
             self.dropped += 1
             return

@@ -1,4 +1,4 @@
-"""The combined codec of WRITE packets: the hot path packs and reads BTH, METH, TSETH and RETH in one call."""
+"""Combined codecs of the hot path: a WRITE's headers in one call, and a SACK's."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ DATA_WITHOUT_TIMESTAMP = struct.Struct(">BBHIIHHQII")
 TIMESTAMP_TAIL = 1 << 15 | TIMESTAMP_TYPE
 """Second half of a TSETH whose unit is the implementation's own."""
 
+SACK_BITS = 64
+"""Width of the bitmap of a SACK."""
+SACK_BODY = struct.Struct(">BBhIHHIBBhQHHI")
+"""SETH and CC_STATE: 36 bytes."""
+SACK = struct.Struct(">BBHIIHH" + SACK_BODY.format[1:])
+"""BTH, TSETH, SETH and CC_STATE: 52 bytes."""
 IMMEDIATE_BYTES = 4
 UDP_IPV6_BYTES = 48
 DATA_OVERHEAD_BYTES = DATA.size + ICRC_BYTES + UDP_IPV6_BYTES

@@ -245,8 +245,6 @@ class CcState(NamedTuple):
 
 
 CC_STATE_STRUCT = struct.Struct(">HHI")
-SACK_STRUCT = struct.Struct(">BBhIHHIBBhQHHI")
-"""SETH and CC_STATE in one call, for the hot path."""
 
 
 class NETH(NamedTuple):

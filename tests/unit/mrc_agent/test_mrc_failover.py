@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -16,8 +17,8 @@ CUT_S, MEND_S, END_S = 1.5, 3.0, 4.5
 class Run:
     """A permutation over both leaves with messages of 1 MB; one link is cut and mended."""
 
-    def __init__(self, seed: int, jitter_s: float) -> None:
-        self.fabric = fabric = Fabric(PLAN, seed)
+    def __init__(self, seed: int, jitter_s: float, control_class: bool) -> None:
+        self.fabric = fabric = Fabric(replace(PLAN, control_class=control_class), seed)
         rng = Random(seed)
         if jitter_s:
             for host in fabric.hosts.values():
@@ -53,7 +54,11 @@ class Run:
         return sum(host.endpoint.counters[counter] for host in self.fabric.hosts.values())
 
 
-@pytest.fixture(scope="module", params=[(1, 0.0), (2, 0.002), (3, 0.002)], ids=["quiet", "jitter-2", "jitter-3"])
+@pytest.fixture(
+    scope="module",
+    params=[(1, 0.0, False), (2, 0.002, False), (3, 0.002, True)],
+    ids=["quiet", "jitter", "jitter-control-class"],
+)
 def run(request: pytest.FixtureRequest) -> Run:
     return Run(*request.param)
 

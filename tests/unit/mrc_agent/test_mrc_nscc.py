@@ -12,7 +12,7 @@ from mrc_agent.profile import NsccProfile
 RTT_S = 0.010
 PACKET = 4184
 RATE_BPS = 40e6
-WITH_ECN = NsccProfile(delay_stands_for_ecn=False)
+WITH_ECN = NsccProfile(delay_stands_for_ecn=False, host_delay_s=0.0)
 
 
 def make(profile: NsccProfile = WITH_ECN, cwnd_share: float = 0.5) -> Nscc:
@@ -60,7 +60,7 @@ def test_a_mark_with_much_delay_shrinks_the_window_at_most_once_per_round_trip()
 
 
 def test_without_marks_in_the_fabric_delay_takes_their_place() -> None:
-    assert run(make(NsccProfile(), 1.0), 2.0 * RTT_S, False) < 0.9
+    assert run(make(NsccProfile(host_delay_s=0.0), 1.0), 2.0 * RTT_S, False) < 0.9
     assert run(make(WITH_ECN, 1.0), 2.0 * RTT_S, False) == 1.0
 
 

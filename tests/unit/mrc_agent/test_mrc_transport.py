@@ -322,7 +322,7 @@ def test_the_sack_bitmap_covers_the_packet_that_triggered_it() -> None:
     def check(packet: Packet) -> bool:
         nonlocal checked
         if packet.data[0] == Opcode.SACK:
-            sack = SETH.unpack(packet.data, 12)
+            sack = SETH.unpack(packet.data, 16)
             if sack.ack_psn_offset > 0 and not sack.probe:
                 bit = sack.ack_psn_offset - sack.sack_offset
                 assert 0 <= bit < 64
@@ -334,6 +334,35 @@ def test_the_sack_bitmap_covers_the_packet_that_triggered_it() -> None:
     run(transfer, 10.0)
     assert transfer.done
     assert checked > 0
+
+
+def test_data_waits_in_the_sender_and_not_in_the_port_so_acknowledgements_pass() -> None:
+    plan = replace(PLAN, rate_bps=10e6)
+    fabric = Fabric(plan, 1)
+    fabric.send("h1", "h2", size=500_000, count=None)
+    fabric.lab.run(2.0)
+    allowance_bytes = fabric.profile.wire.port_allowance_s * plan.rate_bps / 8
+    for plane in (1, 2):
+        assert fabric.links[f"h1-p{plane}.leaf1"].largest_backlog <= allowance_bytes + 3 * 4198
+
+
+def test_traffic_in_both_directions_does_not_starve_one_of_them_although_nothing_overtakes() -> None:
+    fabric = Fabric(replace(PLAN, rate_bps=10e6), 1)
+    there, back = fabric.send("h1", "h2", size=500_000, count=None), fabric.send("h2", "h1", size=500_000, count=None)
+    fabric.lab.run(4.0)
+    capacity_bps = 2 * 10e6 * 4096 / 4198
+    for transfer in (there, back):
+        assert transfer.goodput_bps(1.0, 4.0) > 0.9 * capacity_bps
+
+
+def test_senders_to_one_receiver_share_it_and_delay_alone_keeps_the_queue_from_overflowing() -> None:
+    fabric = Fabric(Plan(planes=2, leaves=2, spines=3, hosts_per_leaf=3, rate_bps=10e6, queue_bytes=200_000), 1)
+    transfers = [fabric.send(f"h{number}", "h4", size=200_000, count=None) for number in (1, 2, 3)]
+    fabric.lab.run(5.0)
+    rates = [transfer.goodput_bps(2.0, 5.0) for transfer in transfers]
+    assert sum(rates) > 0.9 * 2 * 10e6 * 4096 / 4198
+    assert min(rates) > 0.5 * max(rates)
+    assert sum(fabric.hosts[f"h{number}"].endpoint.counters["lost_packets"] for number in (1, 2, 3)) == 0
 
 
 def test_every_data_packet_says_where_it_goes_and_how_long_the_message_is() -> None:
