@@ -22,6 +22,7 @@ class Group:
     Attributes:
         run: the run they come from.
         label: short and unique within the comparison.
+        short: the label without the swept parameters.
         params: the swept keys and their values.
         cells: the n cells that count.
         failures: why each of the others does not: ``<cell id>: <status>: <reason>``.
@@ -36,6 +37,7 @@ class Group:
     routing: str | None
     params: dict[str, Any]
     label: str
+    short: str
     cells: tuple[Cell, ...]
     failures: tuple[str, ...]
     unsupported: int
@@ -67,7 +69,13 @@ def group_cells(runs: Sequence[Run]) -> list[Group]:
             collected.setdefault(key, []).append(cell)
     keys = list(collected)
     return [
-        _group(runs[key[0]], collected[key], _label(key, keys, runs, collected[key][0].record.params)) for key in keys
+        _group(
+            runs[key[0]],
+            collected[key],
+            _label(key, keys, runs, collected[key][0].record.params),
+            _label(key, keys, runs, {}),
+        )
+        for key in keys
     ]
 
 
@@ -89,7 +97,7 @@ def params_text(params: dict[str, Any]) -> str:
     return ", ".join(f"{key.rpartition('.')[2]} = {value}" for key, value in params.items())
 
 
-def _group(run: Run, cells: list[Cell], label: str) -> Group:
+def _group(run: Run, cells: list[Cell], label: str, short: str) -> Group:
     usable: list[Cell] = []
     failures: list[str] = []
     unsupported = running = 0
@@ -116,6 +124,7 @@ def _group(run: Run, cells: list[Cell], label: str) -> Group:
         routing=first.routing,
         params=first.params,
         label=label,
+        short=short,
         cells=tuple(usable),
         failures=tuple(failures),
         unsupported=unsupported,

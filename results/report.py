@@ -99,7 +99,13 @@ def html(comparison: Comparison, drawn: Sequence[Drawing]) -> str:
         lstrip_blocks=True,
     )
     environment.filters["keep_units"] = _keep_units
-    plots = [(drawing, base64.b64encode(drawing.image("svg")).decode("ascii")) for drawing in drawn]
+    plots = []
+    captions: set[str] = set()
+    for drawing in drawn:
+        # Plots of one kind, one for each swept value, share the caption of the first.
+        caption = "" if drawing.caption in captions else drawing.caption
+        captions.add(caption)
+        plots.append((drawing, base64.b64encode(drawing.image("svg")).decode("ascii"), caption))
     return environment.get_template("report.html.j2").render(
         title=_title(comparison),
         comparison=comparison,

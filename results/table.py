@@ -31,7 +31,10 @@ class Grid:
 
 def main_grid(comparison: Comparison, side_by_side: int = _SIDE_BY_SIDE) -> Grid:
     """The comparison: up to ``side_by_side`` groups across and metrics down, more of them the other way round."""
-    grid = Grid("Comparison", ("", *_TITLES), tuple((row.label, *_row_texts(row)) for row in comparison.rows))
+    # With several failures the worst one stands for all; each has its line in the other table.
+    worst = " (worst)" if any(len(row.failures) > 1 for row in comparison.rows) else ""
+    titles = [title + worst if title in _OF_FAILURES else title for title in _TITLES]
+    grid = Grid("Comparison", ("", *titles), tuple((row.label, *_row_texts(row)) for row in comparison.rows))
     if not comparison.rows:
         return grid
     return grid.transposed() if len(comparison.rows) <= side_by_side else grid
@@ -53,14 +56,14 @@ def failure_grid(comparison: Comparison) -> Grid | None:
     return Grid("Failures", ("failure", "transport", "recovery time", "dip", "capacity used after"), tuple(lines))
 
 
-def recovery_text(failure: FailureRow) -> str:
-    """Recovery of one failure in words, over its repetitions."""
+def recovery_text(failure: FailureRow, *, late: bool = True) -> str:
+    """Recovery of one failure in words, over its repetitions; ``late``: say where it needed the repair."""
     if not failure.judged:
         return UNKNOWN
     text = recovery(failure.recovery_s, failure.observed_s)
-    late = sum(outcome.after_repair for outcome in failure.outcomes)
-    if late:
-        text += " after repair" if late == len(failure.outcomes) else f"; {late} only after repair"
+    needed = sum(outcome.after_repair for outcome in failure.outcomes)
+    if late and needed:
+        text += " after repair" if needed == len(failure.outcomes) else f"; {needed} only after repair"
     return text
 
 
@@ -104,6 +107,9 @@ _TITLES = (
     "corrupt / lost",
     "verdict",
 )
+
+
+_OF_FAILURES = ("recovery time", "dip")
 
 
 def _row_texts(row: Row) -> tuple[str, ...]:
@@ -150,8 +156,7 @@ def _worst_recovery(failures: Sequence[FailureRow]) -> str:
         times = [time for time in failure.recovery_s if time is not None]
         return (len(times) < len(failure.recovery_s), max(times, default=0.0))
 
-    text = recovery_text(max(failures, key=badness))
-    return text if len(failures) == 1 else f"{text} (worst of {len(failures)})"
+    return recovery_text(max(failures, key=badness), late=len(failures) == 1)
 
 
 def _again_text(row: Row) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from results.groups import params_text
 from results.metrics.intervals import Interval
 from results.schema import CellRecord
 from results.summary import Comparison, Ratio, Row
 from results.table import failure_names, recovery_text
 from results.units import data, duration, number, percent, rate
 
-# Sweeps have one row for each point; sentences stop here and the table goes on.
+# Sentences stop here and the table goes on.
 _MOST_ROWS = 8
 
 
@@ -52,32 +53,40 @@ def sentences(comparison: Comparison) -> list[str]:
     measured = [row for row in comparison.rows if row.group.n]
     if not measured:
         return ["Nothing was measured to the end, so there is nothing to compare yet."]
-    shown = measured[:_MOST_ROWS]
     found = [_set_up(measured), _failures(comparison)]
-    ratios = [ratio for ratio in comparison.ratios if ratio.of in shown and ratio.to in shown]
-    alone = [row for row in shown if all(row is not ratio.to for ratio in ratios)]
-    for row in alone:
-        found.append(_alone(row))
-        found += [_ratio(ratio) for ratio in ratios if ratio.of is row]
-    found += _recoveries(shown)
+    if any(row.group.params for row in measured):
+        found += _swept(measured, comparison.ratios)
+    else:
+        shown = measured[:_MOST_ROWS]
+        ratios = [ratio for ratio in comparison.ratios if ratio.of in shown and ratio.to in shown]
+        for row in shown:
+            if all(row is not ratio.to for ratio in ratios):
+                found.append(_alone(row))
+                found += [_ratio(ratio) for ratio in ratios if ratio.of is row]
+        found += _recoveries(shown)
+        if len(measured) > len(shown):
+            found.append(f"The table has {len(measured) - len(shown)} more rows.")
     found.append(_integrity(measured))
     found += [f"Substitute: {text}." for run in comparison.runs for text in run.manifest.substitutes]
-    if len(measured) > len(shown):
-        found.append(f"The table has {len(measured) - len(shown)} more rows.")
-    return [text for text in found if text]
+    return [text for text in dict.fromkeys(found) if text]
 
 
 def _set_up(rows: Sequence[Row]) -> str:
-    names = _listed(list(dict.fromkeys(_with_routing(row) for row in rows)))
+    names = list(dict.fromkeys(_with_routing(row) for row in rows))
     counts = sorted({row.group.n for row in rows})
     n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    cell = rows[0].group.cells[0].record
-    text = f"{'Compared' if len(rows) > 1 else 'Measured'}: {names}; {n} repetition{'' if n == '1' else 's'}"
-    text += " each" if len(rows) > 1 else ""
-    text += f" of {cell.duration_s:g} s" + (
-        f", the first {cell.warmup_s:g} s left out as warm-up" if cell.warmup_s else ""
-    )
-    return f"{text}{_fabric(cell)}."
+    cells = [cell.record for row in rows for cell in row.group.cells]
+    text = f"{'Compared' if len(rows) > 1 else 'Measured'}: {_listed(names)}"
+    for key in dict.fromkeys(key for row in rows for key in row.group.params):
+        values = dict.fromkeys(str(row.group.params.get(key, "not set")) for row in rows)
+        text += f", for {key.rpartition('.')[2]} = {', '.join(values)}"
+    text += f"; {n} repetition{'' if n == '1' else 's'}{' each' if len(rows) > 1 else ''}"
+    if len({(cell.duration_s, cell.warmup_s) for cell in cells}) == 1:
+        warmup = f", the first {cells[0].warmup_s:g} s left out as warm-up" if cells[0].warmup_s else ""
+        text += f" of {cells[0].duration_s:g} s{warmup}"
+    if len({(cell.planes, tuple(cell.plane_rate_bps)) for cell in cells}) == 1:
+        text += _fabric(cells[0])
+    return f"{text}."
 
 
 def _fabric(cell: CellRecord) -> str:
@@ -87,6 +96,25 @@ def _fabric(cell: CellRecord) -> str:
     each = f"{rates[0]} Mbit/s" if len(rates) == 1 else f"{rates[0]} to {rates[-1]} Mbit/s"
     planes = "one plane" if cell.planes == 1 else f"{cell.planes} planes"
     return f"; hosts have {planes} of {each}"
+
+
+def _swept(rows: Sequence[Row], ratios: Sequence[Ratio]) -> list[str]:
+    """One sentence for each swept point."""
+    points = list(dict.fromkeys((row.group.run.id, params_text(row.group.params)) for row in rows))
+    found = []
+    for run_id, params in points[:_MOST_ROWS]:
+        here = [row for row in rows if (row.group.run.id, params_text(row.group.params)) == (run_id, params)]
+        text = f"{params or 'Not swept'}: " + ", ".join(f"{row.group.short} {_delivered(row)}" for row in here)
+        compared = [ratio for ratio in ratios if ratio.of in here and ratio.goodput is not None]
+        if compared:
+            factors = [
+                f"{number(ratio.goodput.mean)} times {ratio.to.group.short}" for ratio in compared if ratio.goodput
+            ]
+            text += f"; {compared[0].of.group.short} delivered {_listed(factors)}"
+        found.append(f"{text}.")
+    if len(points) > _MOST_ROWS:
+        found.append(f"The table has {len(points) - _MOST_ROWS} more points.")
+    return found
 
 
 def _failures(comparison: Comparison) -> str:
@@ -166,8 +194,8 @@ def _factor(ratio: float) -> str:
 
 
 def _with_routing(row: Row) -> str:
-    routing = row.group.routing
-    return f"{row.label} (routing {routing})" if routing and " over " not in row.label else row.label
+    routing, name = row.group.routing, row.group.short
+    return f"{name} (routing {routing})" if routing and " over " not in name else name
 
 
 def _because(reasons: Sequence[str]) -> str:

@@ -13,8 +13,8 @@ The transport has **recovered** at the start of the first sample (bin of at most
 
 The sliding mean keeps one noisy sample from undoing a recovery; the rule about holes keeps the burst that follows a
 short outage (queues drain, gaps close) from hiding it. Goodput that was already uneven before the failure is judged by
-a longer mean: the shortest of 200 ms, 400 ms and 1 s of which at least 90 % reach 90 % of the level before the failure
-(then also held for that long), and its holes begin below the 5th percentile of its samples.
+a longer mean: the shortest of 200 ms, 400 ms and 1 s of which at least 98 % reach 90 % of their own mean before the
+failure (then also held for that long), and its holes begin below the 5th percentile of its samples.
 
 **Recovery time** = that instant - t0, in seconds, with the resolution of one sample; 0 when goodput never fell. None
 when it did not recover before the cell ended. **Dip** = level x time - bytes delivered, from t0 to recovery (or the
@@ -38,7 +38,7 @@ HOLD_S = 0.5
 WINDOWS_S = (0.2, 0.4, 1.0)
 HOLE = 0.5
 MIN_BASELINE_S = 0.5
-_CALM_SHARE = 0.9
+_CALM_SHARE = 0.98
 _HOLE_PERCENTILE = 5.0
 
 

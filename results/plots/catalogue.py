@@ -72,6 +72,9 @@ def drawings(comparison: Comparison) -> Iterator[Drawing]:
             figure = plot.draw(groups, params)
             if figure is None:
                 continue
+            # Laid out once, not again for each image format.
+            figure.draw_without_rendering()
+            figure.set_layout_engine("none")
             name = f"{plot.name}-{slug(params)}" if params else plot.name
             title = f"{plot.title}, {params}" if params else plot.title
             used = [group for group in groups if group.n]

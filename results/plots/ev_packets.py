@@ -40,7 +40,7 @@ def draw(groups: Sequence[Group], params: str = "") -> Figure | None:
     place = {column: index for index, column in enumerate(columns)}
     planes = sorted({plane for plane, _ in columns})
     with style.styled():
-        figure, axes = style.new_figure(f"{group.label}: {TITLE}", style.subtitle(params, [group]), height_in=2.6)
+        figure, axes = style.new_figure(f"{group.short}: {TITLE}", style.subtitle(params, [group]), height_in=2.6)
         colors = dict(zip(planes, style.plane_colors(len(planes)), strict=True))
         any_bad = False
         for number, frame in enumerate(frames):

@@ -41,10 +41,11 @@ def draw(groups: Sequence[Group], params: str = "") -> Figure | None:
         width = 0.8 / planes
         top = 1 / planes
         for place, (group, known) in enumerate(shares):
+            repetitions = [plane_shares(cell) for cell in group.cells]
             for plane in range(1, planes + 1):
                 x = place + (plane - (planes + 1) / 2) * width
                 axes.bar(x, known.get(plane, 0.0), width * 0.9, color=colors[plane - 1])
-                each = [plane_shares(cell).get(plane, 0.0) for cell in group.cells]
+                each = [repetition.get(plane, 0.0) for repetition in repetitions]
                 axes.plot([x] * len(each), each, ".", ms=3.4, color=style.INK, mec="white", mew=0.3, zorder=4)
                 top = max(top, known.get(plane, 0.0), *each)
         axes.axhline(1 / planes, color=style.INK, lw=0.8, ls=(0, (4, 2)), zorder=3)
@@ -63,5 +64,5 @@ def draw(groups: Sequence[Group], params: str = "") -> Figure | None:
 
 
 def _tick(group: Group, groups: int) -> str:
-    label = fill(group.label, max(8, 44 // groups))
+    label = fill(group.short, max(8, 44 // groups))
     return label + "\n" + group.note.replace(", ", "\n")

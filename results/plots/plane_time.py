@@ -45,7 +45,7 @@ def draw(groups: Sequence[Group], params: str = "") -> Figure | None:
         for plane in planes
     ]
     with style.styled():
-        figure, axes = style.new_figure(f"{group.label}: {TITLE}", style.subtitle(params, [group]), height_in=2.6)
+        figure, axes = style.new_figure(f"{group.short}: {TITLE}", style.subtitle(params, [group]), height_in=2.6)
         colors = style.plane_colors(len(planes))
         axes.stackplot(first.starts_s[:length] + first.bin_s / 2, means, colors=colors, lw=0.4, edgecolor="white")
         # The stack hides the shaded spans, so their ends are marked as well.

@@ -154,8 +154,8 @@ def legend_below(figure: Figure, handles: Sequence[Any], labels: Sequence[str], 
 
 
 def group_label(group: Group) -> str:
-    """``MRC (n = 3)``, and whether it was host-limited."""
-    return f"{group.label} ({group.note})"
+    """``MRC (n = 3)``, and whether it was host-limited; swept values are in the line below the title."""
+    return f"{group.short} ({group.note})"
 
 
 def handle(appearance: Look) -> Line2D:
@@ -165,7 +165,7 @@ def handle(appearance: Look) -> Line2D:
 
 def subtitle(params: str, groups: Sequence[Group]) -> str:
     """The line below a title: the swept values, and which groups were limited by the machine."""
-    slow = [group.label for group in groups if group.verdict == "host-limited"]
+    slow = [group.short for group in groups if group.verdict == "host-limited"]
     mark = ""
     if slow:
         mark = f"host-limited: {', '.join(slow) if len(slow) <= 3 else f'{len(slow)} of {len(groups)}'}"

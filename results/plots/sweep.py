@@ -55,7 +55,7 @@ def draw(groups: Sequence[Group], params: str = "") -> Figure | None:
             counts = sorted({group.n for _, group in own})
             n = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
             handles.append(Line2D([], [], color=look.color, linestyle=look.dashes, marker="o", ms=3.5))
-            labels.append(f"{first.label.partition(',')[0]} (n = {n})")
+            labels.append(f"{first.short} (n = {n})")
         axes.set_xticks(sorted({value for _, value in points}))
         axes.set_ylim(bottom=0)
         axes.set_xlabel(name)
