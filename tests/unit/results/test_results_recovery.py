@@ -56,6 +56,13 @@ def test_the_burst_after_an_outage_does_not_hide_it(tmp_path: Path) -> None:
     assert found.dip_bytes == round(FULL * 0.1 / 8)
 
 
+def test_a_short_hole_made_good_at_once_is_a_hole_all_the_same(tmp_path: Path) -> None:
+    rates = with_rate(with_rate(constant(FULL, DURATION_S), 4.1, 4.15, 0.0), 4.15, 4.2, 2 * FULL)
+    found = outcome(tmp_path, rates)
+    assert found.recovery_s == pytest.approx(0.15)
+    assert found.dip_bytes == round(FULL * 0.05 / 8)
+
+
 def test_time_counts_from_when_the_failure_was_applied(tmp_path: Path) -> None:
     cut = FailureRecord(name="cut", at_s=3.0, planned_s=3.0, applied_s=4.02, deviation_s=1.02)
     found = outcome(tmp_path, with_rate(constant(FULL, DURATION_S), 4.05, 4.5, 0.0), cut)
