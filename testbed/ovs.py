@@ -1,8 +1,8 @@
 """Open vSwitch, one pair of daemons for each switch, in the switch's own network namespace.
 
 Why a pair each: the userspace datapath's main loop looks at every port and every bridge it has whenever any packet
-arrives, so one daemon for a whole fabric spends most of its time on switches that have nothing to do, on one core.
-Small daemons forward several times more packets with the same CPU, on all cores, and a switch can die alone.
+arrives, and runs on one core, so one daemon for a whole fabric makes each packet wait for all switches. Small daemons
+look at a handful of ports each, run on all cores, and a switch can die alone.
 """
 
 from __future__ import annotations
