@@ -1,7 +1,10 @@
 """The kernel's TCP: one connection for each channel, in one plane, routed by the fabric.
 
-The plane is drawn by hash, as a bonded host would place a connection. A message is confirmed by the receiving
-application (eight bytes on the same connection), so that "delivered" means the same as for every other transport.
+The plane is drawn by hash, as a bonded host would place a connection, and so is the source port, by which the
+switches' hashes then choose the path: a seed decides all of it, and the same seed takes the same paths.
+
+A message is confirmed by the receiving application (eight bytes on the same connection), so that "delivered" means the
+same as for every other transport.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import struct
 import time
 import zlib
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from experiments.transports.base import (
@@ -32,6 +35,23 @@ LENGTH = struct.Struct("!Q")
 TCP_CONGESTION = 13
 TCP_INFO = 11
 READ_BYTES = 1 << 18
+LISTEN_PORT = 10_000
+FIRST_SOURCE_PORT = 20_000
+SOURCE_PORTS = 30_000
+
+
+def plane_of(channel: ChannelSpec, planes: Sequence[int], seed: int) -> int:
+    """The plane of ``planes`` that a channel's connection is placed in."""
+    return planes[_hash(channel, seed, "plane") % len(planes)]
+
+
+def ports_of(channel: ChannelSpec, seed: int) -> tuple[int, int]:
+    """(source port, destination port) of a channel's connection."""
+    return FIRST_SOURCE_PORT + _hash(channel, seed, "port") % SOURCE_PORTS, LISTEN_PORT + channel.id
+
+
+def _hash(channel: ChannelSpec, seed: int, what: str) -> int:
+    return zlib.crc32(f"{what} {channel.src}>{channel.dst}#{channel.id}@{seed}".encode())
 
 
 class _Sender:
@@ -130,9 +150,9 @@ class TcpTransport(Transport):
 
     def _port_for(self, channel: ChannelSpec) -> PlanePort:
         """The plane that a hash of the connection's ends and the seed picks."""
-        shared = [port for port in self._host.ports if port.plane in self._host.peers[self._other(channel)].addresses]
-        key = f"{channel.src}>{channel.dst}#{channel.id}@{self._host.seed}".encode()
-        return shared[zlib.crc32(key) % len(shared)]
+        shared = {port.plane: port for port in self._host.ports}
+        planes = sorted(shared.keys() & self._host.peers[self._other(channel)].addresses.keys())
+        return shared[plane_of(channel, planes, self._host.seed)]
 
     def _other(self, channel: ChannelSpec) -> str:
         return channel.src if channel.dst == self._host.name else channel.dst
@@ -150,7 +170,7 @@ class TcpTransport(Transport):
 
     def _listen(self, channel: ChannelSpec) -> None:
         listener = self._new_socket()
-        listener.bind((self._port_for(channel).ipv6, 0))
+        listener.bind((self._port_for(channel).ipv6, ports_of(channel, self._host.seed)[1]))
         listener.listen(1)
         listener.setblocking(False)
         self._listeners[channel.id] = listener
@@ -170,6 +190,7 @@ class TcpTransport(Transport):
             offer = offers[channel.id]
             link = self._new_socket()
             link.setblocking(False)
+            link.bind((self._port_for(channel).ipv6, ports_of(channel, self._host.seed)[0]))
             link.connect_ex((self._host.peers[channel.dst].addresses[int(offer["plane"])], int(offer["port"])))
             sender = _Sender(link)
             self._senders[channel.id] = sender

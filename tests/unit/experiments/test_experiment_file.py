@@ -4,8 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from controller.packet import host_packet
+from controller.routes import compile as compile_routes
+from controller.walk import Walker
 from experiments.model import load_experiment
 from experiments.runner import plan_cells
+from experiments.transports.base import ChannelSpec
+from experiments.transports.tcp import plane_of, ports_of
 from topologies.document import parse_setting
 from topologies.errors import InputErrors
 from topologies.load import load_fabric
@@ -149,3 +154,17 @@ def test_a_counted_workload_is_measured_from_its_first_byte(folder):
     assert load(folder, GOOD).model.warmup_s == 1.0
     assert load(folder, GOOD, "duration=1 s").model.warmup_s == 0.5
     assert load(folder, counted, "warmup=2 s").model.warmup_s == 2.0
+
+
+def test_in_each_repetition_of_the_quickstart_a_tcp_connection_crosses_the_cut_link():
+    experiment = load_experiment(Path(__file__).parents[3] / "experiments" / "quickstart.yaml")
+    fabric, (failure,) = experiment.fabric, experiment.model.failures
+    for cell in plan_cells(experiment):
+        walker = Walker(fabric, compile_routes(fabric, "ecmp", seed=cell.seed))
+        crossed = set()
+        for line in experiment.model.compile_workload(fabric, cell.seed).channels:
+            channel = ChannelSpec(line.id, line.src, line.dst, largest=0, outstanding=0)
+            plane = plane_of(channel, range(1, fabric.planes + 1), cell.seed)
+            packet = host_packet(fabric, line.src, line.dst, plane, "tcp", *ports_of(channel, cell.seed))
+            crossed.update(walker.walk(packet, line.src, plane).paths[0])
+        assert failure.link in crossed
