@@ -42,7 +42,9 @@ stamped() { [[ -x $venv/bin/python && -f $venv/.setup-stamp && $(<"$venv/.setup-
 # --- system packages -------------------------------------------------------------------------------------------------
 
 have() { command -v "$1" >/dev/null; }
-have_mininet() { have mnexec && $system_python -c 'import mininet.net' 2>/dev/null; }
+# Whether all of Mininet can be imported is for .venv to say: 2.3.0 wants distutils, which Python 3.12 no longer has and
+# setuptools in .venv brings.
+have_mininet() { have mnexec && $system_python -c 'import mininet' 2>/dev/null; }
 have_venv() { $system_python -c 'import ensurepip, venv' 2>/dev/null; }
 
 # Asked by what they give, not by package name: a Mininet or OVS built from source is as good, and left alone.
