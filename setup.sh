@@ -4,7 +4,7 @@
 #
 #   sudo ./setup.sh                everything
 #   ./setup.sh --python-only       .venv alone, without root: enough for validate, plan, path, report, list and show
-#   sudo ./setup.sh --with-ryu     also the second controller backend (.venv-ryu), which only the tests use
+#   sudo ./setup.sh --with-ryu     also the second controller backend (.venv-ryu), for `controller: ryu`
 #
 # For Debian 12 and 13, Ubuntu 22.04 and 24.04. Exit codes: 0 ready, 3 something is missing (the message says what).
 set -euo pipefail
