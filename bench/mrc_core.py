@@ -27,13 +27,13 @@ TURN_S = 0.001
 
 
 def peer(name: str, host: int) -> Peer:
-    """Host number `host` of a fabric whose window is about 450 packets."""
+    """Host number `host` of a fabric whose window is 1,023 packets."""
     return Peer(
         name,
         {plane: f"fd00:{plane}::{host}" for plane in PLANES},
         {plane: tuple(plane << 28 | 0xC000 | number << 6 for number in range(32)) for plane in PLANES},
         0.010,
-        dict.fromkeys(PLANES, 100_000_000),
+        dict.fromkeys(PLANES, 1_000_000_000),
     )
 
 

@@ -29,6 +29,7 @@ class WireProfile:
     icrc: bool = constant(True, "on or off", "MRC 1.0 section 7.5; here CRC32 over BTH to payload")
     timestamp_unit_s: float = constant(16e-6, "seconds", "Choice: TSETH with tsr=1; 16 bits wrap after 1.05 s")
     port_allowance_s: float = constant(0.015, "seconds", "Choice: work given to a port in advance, see core/ports.py")
+    port_allowance_packets: float = constant(4.0, "packets", "Choice: the same at low rates; the larger one counts")
     dscp_data: int = constant(4, "DSCP", "MRC 1.0 class TRIMMABLE, configurable")
     dscp_retransmission: int = constant(8, "DSCP", "MRC 1.0 class TRIMMABLE_RETX, configurable")
     dscp_control: int = constant(46, "DSCP", "MRC 1.0 class CONTROL, configurable")
@@ -49,7 +50,8 @@ class ReliabilityProfile:
     linear_retries: int = constant(7, "timeouts", "MRC 1.0: at most 7 at a constant timeout")
     exponential_retries: int = constant(4, "timeouts", "MRC 1.0: at most 25, which means for ever; choice: an end")
     max_transmissions: int = constant(32, "times", "Choice: bounds repair by SACK of a packet that never arrives")
-    probe_rtts: float = constant(3.0, "base RTT", "MRC 1.0 reliability probe; choice of when nothing was heard")
+    probe_rtts: float = constant(2.0, "base RTT", "MRC 1.0 reliability probe after silence; RFC 8985: 2 RTT")
+    probe_smoothed_rtts: float = constant(1.25, "smoothed RTT", "Choice: the same while queues are long")
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class EvProfile:
     active_max: int = constant(128, "EVs per plane", "Araujo et al., section 2.1: typically 128 to 256 per QP")
     backup_share: float = constant(0.25, "of the EVs of a plane", "Choice: the size of the backup set is unpublished")
     min_active: int = constant(2, "EVs over all planes", "MRC control API ev_min_active; default unpublished")
+    skip_rtts: float = constant(
+        0.5, "base RTT", "Choice: a path so much slower than its plane counts as marked; 0: off"
+    )
     silent_plane_evs: int = constant(3, "EVs", "Choice: so many in a row without any answer condemn their plane")
     probe_interval_rtts: float = constant(10.0, "base RTT", "Choice: 10 to 20; unpublished")
     probe_timeout_rtts: float = constant(4.0, "base RTT", "Choice; unpublished")
@@ -93,7 +98,7 @@ class NsccProfile:
     quick_adapt_targets: float = constant(4.0, "target delays", "UET simulator: qa_threshold")
     adjust_rtts: float = constant(1.0, "base RTT", "UET simulator: adjust_period_threshold")
     adjust_packets: int = constant(8, "packets", "UET simulator: adjust_bytes_threshold")
-    host_delay_s: float = constant(0.020, "seconds", "Choice: hosts and switches in software; the window covers it too")
+    host_delay_s: float = constant(0.010, "seconds", "Choice: hosts and switches in software; the window covers it too")
     max_cwnd_bdp: float = constant(1.5, "BDP", "UET simulator: also the initial window")
     delay_stands_for_ecn: bool = constant(
         True, "on or off", "Choice: in a fabric that marks nothing, delay above target counts as a mark"

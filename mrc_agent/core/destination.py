@@ -43,8 +43,11 @@ class Destination:
         queue_pairs: how many share the window.
     """
 
-    def __init__(self, peer: Peer, planes: Sequence[int], profile: Profile) -> None:
-        """`planes`: numbers of the local planes. Raises MrcError when the peer's description is not usable."""
+    def __init__(self, peer: Peer, planes: Sequence[int], profile: Profile, port_delay_s: float) -> None:
+        """`planes`: numbers of the local planes; `port_delay_s`: allowance of the local ports.
+
+        Raises MrcError when the peer's description is not usable.
+        """
         if peer.base_rtt_s <= 0:
             raise MrcError(f"peer {peer.name}: base_rtt_s must be positive, not {peer.base_rtt_s}")
         try:
@@ -69,6 +72,7 @@ class Destination:
             base_rtt_s=peer.base_rtt_s,
             rate_bps=rate_bps,
             packet_bytes=profile.wire.payload_bytes + DATA_OVERHEAD_BYTES,
+            port_delay_s=port_delay_s,
         )
         self.times = PlaneTimes(len(planes), peer.base_rtt_s, self.nscc.max_cwnd * 8 / rate_bps, profile.reliability)
         self.queue_pairs = 0

@@ -105,9 +105,10 @@ class Endpoint:
         """A queue pair to a peer, in INIT. All queue pairs to one peer share its congestion window."""
         destination = self.destinations.get(peer.name)
         if destination is None:
-            destination = self.destinations[peer.name] = Destination(peer, self._host.planes, self.profile)
             for position, plane in enumerate(self._host.planes):
                 self._ports.learn_rate(position, peer.rates_bps.get(plane, 0))
+            destination = Destination(peer, self._host.planes, self.profile, self._ports.allowance_s)
+            self.destinations[peer.name] = destination
         elif destination.peer != peer:
             raise MrcError(f"peer {peer.name} was described differently before")
         qpn = _FIRST_QPN + len(self.queue_pairs)
@@ -169,7 +170,7 @@ class Endpoint:
                     acknowledged.add(pair)
         for pair in acknowledged:
             if pair.state is QpState.RTS:
-                pair.sender.outstanding.infer_losses(now)
+                pair.sender.infer_losses(now)
 
     def transmit(self, now: float, batches: list[TxBatch]) -> int:
         """Fills the planes' batches with what may be sent now; returns the number of datagrams added.

@@ -60,8 +60,7 @@ class EvChanged:
         plane: plane, counted from 1.
         ev: the entropy value.
         before, after: names of states, for example ``GOOD`` and ``ASSUMED_BAD``.
-        cause: ``loss``, ``timeout``, ``silent_plane``, ``always_skip``, ``skip_once``, ``visited``, ``probes``,
-            ``denied`` or ``allowed``.
+        cause: ``loss``, ``timeout``, ``silent_plane``, ``always_skip`` or ``probes``. (A skipped EV makes no event.)
     """
 
     time_s: float

@@ -37,7 +37,8 @@ class EvSet:
     Attributes:
         values, plane_of: EV and plane (from 0) by index.
         order, position: planes that take turns, and whose turn is next.
-        sent, retransmitted, acked, lost, changes: counters by index.
+        recent: by plane, the EV of the newest packet that was acknowledged; -1 before the first.
+        sent, retransmitted, acked, lost, skips, changes: counters by index.
     """
 
     def __init__(self, evs: Sequence[Sequence[int]], profile: EvProfile, rng: Random, on_change: OnChange) -> None:
@@ -72,7 +73,9 @@ class EvSet:
         self.retransmitted = [0] * total
         self.acked = [0] * total
         self.lost = [0] * total
+        self.skips = [0] * total
         self.changes = [0] * total
+        self.recent = [-1] * len(self._active)
         self.order: list[int] = []
         self.position = 0
         self._take_turns()
@@ -85,7 +88,7 @@ class EvSet:
         self.order = kept + [plane for plane in usable if plane not in kept]
         self.position = 0
 
-    def pick(self, plane: int, now: float, avoid: int = -1) -> int:
+    def pick(self, plane: int, avoid: int = -1) -> int:
         """Index of the EV for the next packet on a plane of `order`; `avoid` only when it is the plane's last.
 
         A visited SKIP EV becomes GOOD, but this packet moves on; at most one per packet (MRC 1.0 section 9.3.1).
@@ -106,28 +109,41 @@ class EvSet:
             cursor += 1
             if self.state[index] == EvState.SKIP and not restored:
                 restored = True
-                self._change(now, index, EvState.GOOD, "visited")
+                self.state[index] = EvState.GOOD
                 continue
             if index != avoid or count == 1:
                 break
         self._cursor[plane] = cursor
         return index
 
-    def pick_elsewhere(self, now: float, avoid: int) -> int:
-        """An EV of any other plane, for a retransmission whose plane has only the EV that lost the packet."""
-        for plane in self.order:
-            if plane != self.plane_of[avoid]:
-                return self.pick(plane, now)
+    def pick_proven(self, position: int, avoid: int, since: float, newest: list[float]) -> int:
+        """The EV for a retransmission: one that has just delivered, so that the same failure does not hit it twice.
+
+        Planes are tried in turn from `position`; the first that delivered something sent after the lost packet wins,
+        so a plane that fell silent is not asked again. `avoid`: the EV that lost the packet; it is taken only when
+        there is no other at all. `since`: when the lost packet was sent. `newest`: by plane, when the newest delivered
+        packet was sent.
+        """
+        order = self.order
+        planes = order[position:] + order[:position]
+        planes.sort(key=lambda plane: newest[plane] < since)
+        for plane in planes:
+            index = self.recent[plane]
+            if index < 0 or index == avoid or index not in self._active[plane]:
+                index = self.pick(plane, avoid)
+            if index != avoid:
+                return index
         return avoid
 
     def good(self, plane: int) -> list[int]:
         """The EVs of a plane in use (not the backups)."""
         return self._active[plane]
 
-    def skip(self, index: int, now: float) -> None:
-        """The path is congested: pass over this EV once."""
+    def skip(self, index: int) -> None:
+        """The path is congested: pass over this EV once. Not reported: only GOOD and ASSUMED_BAD make events."""
         if self.state[index] == EvState.GOOD:
-            self._change(now, index, EvState.SKIP, "skip_once")
+            self.state[index] = EvState.SKIP
+            self.skips[index] += 1
 
     def bad(self, index: int, now: float, cause: str, evidence_s: float) -> bool:
         """The path is assumed broken: the EV leaves and a backup of its plane comes in.

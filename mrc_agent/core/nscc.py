@@ -27,12 +27,15 @@ class Nscc:
         inflight: bytes sent and neither acknowledged nor declared lost; kept by the senders.
     """
 
-    def __init__(self, profile: NsccProfile, *, base_rtt_s: float, rate_bps: float, packet_bytes: int) -> None:
-        """`rate_bps`: of all planes together; `packet_bytes`: a full packet with all headers."""
+    def __init__(
+        self, profile: NsccProfile, *, base_rtt_s: float, rate_bps: float, packet_bytes: int, port_delay_s: float = 0.0
+    ) -> None:
+        """`rate_bps`: of all planes together; `packet_bytes`: a full packet with all headers; `port_delay_s`: what a
+        packet may wait in the sender's own port (see ``ports.py``)."""
         self._profile = profile
         self._packet = packet_bytes
-        # Hosts and switches in software add delay that no idle round trip shows; the window must cover it.
-        base_rtt_s += profile.host_delay_s
+        # Ports, and hosts and switches in software, add delay that no idle round trip shows; the window covers it.
+        base_rtt_s += profile.host_delay_s + port_delay_s
         self._base_rtt_s = base_rtt_s
         self._target_s = profile.target_rtts * base_rtt_s
         self.bdp = max(base_rtt_s * rate_bps / 8, packet_bytes)

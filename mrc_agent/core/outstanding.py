@@ -59,6 +59,7 @@ class Outstanding:
         self._suspects: list[set[int]] = [set() for _ in range(planes)]  # EVs that lost since the plane last answered
         self._silent_since = [_NEVER] * planes
         self._silent_plane_evs = context.profile.evs.silent_plane_evs
+        self._told: list[tuple[int, int, float]] = []  # SACKs since losses were last inferred, see `heard_sack`
         self.failure: Status | None = None
         self.open(0)
 
@@ -111,6 +112,7 @@ class Outstanding:
                 self._counters["spurious_retransmissions"] += 1
             elif sent_at > newest[plane]:
                 newest[plane] = sent_at
+                evs.recent[plane] = index
                 if sent_at > self._newest_any:
                     self._newest_any = sent_at
         self._nscc.inflight -= out_of_flight
@@ -136,17 +138,35 @@ class Outstanding:
                     break
                 self._lose(plane, slot, now, "loss")
 
-    def infer_losses(self, now: float) -> None:
-        """Declares lost what the acknowledgements so far leave behind by more than the reorder window."""
+    def heard_sack(self, cack: int, first_psn: int) -> None:
+        """Remembers what a SACK, just taken, could tell of: cack + 1, and the 64 PSNs from `first_psn`."""
+        self._told.append((cack + 1, first_psn, self._newest_any))
+
+    def infer_losses(self, now: float) -> bool:
+        """Declares lost what the SACKs since the last call leave behind by more than the reorder window.
+
+        Returns True when packets are that late of which no SACK told: they may have arrived, and a reliability probe
+        should ask (MRC 1.0 section 7.5: rather that than a blind retransmission).
+        """
+        told, self._told = self._told, []
         suspicious = self._newest_any - self._times.floor_s
+        unknown = False
         for plane in range(len(self.fifos)):
             slot = self._oldest(plane)
             if slot < 0 or self.sent_at[slot] > suspicious:
                 continue
             cutoff = self._times.lost_before(plane, self.newest)
             while slot >= 0 and self.sent_at[slot] <= cutoff:
+                psn = self.fifos[plane][0] >> ATTEMPT_BITS
+                least = self.sent_at[slot] + self._times.floor_s
+                if not any(
+                    newest >= least and (psn == hole or 0 <= psn - first < SACK_BITS) for hole, first, newest in told
+                ):
+                    unknown = True
+                    break
                 self._lose(plane, slot, now, "loss")
                 slot = self._oldest(plane)
+        return unknown
 
     def expire(self, now: float) -> None:
         """Declares lost what was not acknowledged within its retransmission timeout."""

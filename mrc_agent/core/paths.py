@@ -47,8 +47,8 @@ class PlaneTimes:
         self._least_s = profile.reorder_rtts * base_rtt_s
         self._jitter_s = profile.jitter_s
 
-    def sample(self, plane: int, rtt_s: float, one_way_s: float, full: bool) -> None:
-        """Takes the times of one packet.
+    def sample(self, plane: int, rtt_s: float, one_way_s: float, full: bool) -> float:
+        """Takes the times of one packet; returns by how much its path is slower than the fastest of the plane now.
 
         `full`: the packet was of full size. A shorter one is serialised faster and would make the base too small.
         """
@@ -58,16 +58,17 @@ class PlaneTimes:
             smallest = self.smallest[plane]
             if one_way_s < smallest:
                 self.smallest[plane] = one_way_s
-                if one_way_s < self.base[plane]:
-                    self.base[plane] = one_way_s
             else:
                 self.smallest[plane] = smallest + (one_way_s - smallest) * _SMALLEST_DECAY
+            if one_way_s < self.base[plane]:
+                self.base[plane] = one_way_s
             if rtt_s < self.shortest_rtt[plane]:
                 self.shortest_rtt[plane] = rtt_s
         self.smoothed += (rtt_s - self.smoothed) * _LARGEST_DECAY
         excess = one_way_s - self.base[plane]
         queueing = self.queueing[plane]
         self.queueing[plane] = queueing + ((excess if excess > 0.0 else 0.0) - queueing) * _QUEUEING_DECAY
+        return one_way_s - self.smallest[plane]
 
     def lost_before(self, plane: int, newest: list[float]) -> float:
         """Packets sent on `plane` before this time are lost, given the newest acknowledged send times by plane."""

@@ -9,6 +9,7 @@ running.
 from __future__ import annotations
 
 from mrc_agent.profile import WireProfile
+from mrc_agent.wire.data import DATA_OVERHEAD_BYTES
 
 ETHERNET_BYTES = 14
 """What a link carries besides the IPv6 packet, as shapers count it."""
@@ -20,7 +21,7 @@ class Ports:
     Attributes:
         free_at: when all that was given to the port so far has left it.
         seconds_per_byte: at the port's rate; 0 as long as no rate is known.
-        allowance_s: how far `free_at` may lie ahead when data is added.
+        allowance_s: how far `free_at` may lie ahead when data is added, on any of the ports.
         wake_at: when a sender that found a port busy should try again; infinite if none did.
     """
 
@@ -28,6 +29,7 @@ class Ports:
         self.free_at = [0.0] * planes
         self.seconds_per_byte = [0.0] * planes
         self.allowance_s = profile.port_allowance_s
+        self._allowance_bytes = profile.port_allowance_packets * (profile.payload_bytes + DATA_OVERHEAD_BYTES)
         self.wake_at = float("inf")
 
     def learn_rate(self, plane: int, rate_bps: float) -> None:
@@ -35,6 +37,7 @@ class Ports:
         if rate_bps > 0:
             known = self.seconds_per_byte[plane]
             self.seconds_per_byte[plane] = min(known, 8 / rate_bps) if known else 8 / rate_bps
+            self.allowance_s = max(self.allowance_s, self._allowance_bytes * self.seconds_per_byte[plane])
 
     def charge(self, plane: int, size: int, now: float) -> None:
         """A packet of `size` bytes, IPv6 header included, was given to the port."""

@@ -30,6 +30,7 @@ _FIRST, _MIDDLE, _LAST, _ONLY = (
 _TIMESTAMP = 0x10
 _RETRANSMISSION = 0x20
 _ACK_REQUEST = 0x80
+_EARLY = 0xE000  # a round trip this long is a negative one: the port was faster than we knew
 _GRACES = 3  # timeouts in a row that may be put off because this process was not running
 _LONGEST_BACKOFF = 6  # doublings of the wait between reliability probes
 
@@ -56,9 +57,11 @@ class Sender:
         reliability = context.profile.reliability
         self._quiet_s = reliability.probe_rtts * context.destination.base_rtt_s + reliability.jitter_s
         self._probe_budget = reliability.linear_retries + reliability.exponential_retries + _LONGEST_BACKOFF
+        self._quiet_rtts = reliability.probe_smoothed_rtts
         self._jitter_s = reliability.jitter_s
         self._grace_until = 0.0  # no timeout before, because this process was not running
         self._graces = 0
+        self._skip_s = context.profile.evs.skip_rtts * context.destination.base_rtt_s or float("inf")
         self._heard_at = 0.0
         self._clock_gap = 0  # of the first SACK: peer's clock minus ours plus one way, in units of the timestamp
         self._unanswered = 0
@@ -83,13 +86,14 @@ class Sender:
     def pump(self, now: float, batches: list[TxBatch], quantum: int) -> int:
         """Sends up to `quantum` packets as far as windows, EVs and the planes' batches allow; returns how many.
 
-        A plane whose batch is full holds the others back: equal shares on all planes (Araujo et al., section 2.1).
+        A plane whose batch or port is full holds the others back: equal shares on all planes (Araujo et al., section
+        2.1). A packet's time of sending is when it leaves the port, as far as we know, not when it enters the queue.
         """
         nscc, evs, wire, out = self._nscc, self._evs, self._wire, self.outstanding
         mask, packets, resend = out.mask, out.packets, out.resend
         payload_bytes, with_icrc = wire.payload_bytes, wire.icrc
         addresses = self._context.destination.addresses
-        timestamp = int(now / wire.timestamp_unit_s) & 0xFFFF
+        unit_s = wire.timestamp_unit_s
         ask_after = nscc.cwnd / (4 * max(self._context.destination.queue_pairs, 1))
         ports = self._context.ports
         horizon = now + ports.allowance_s
@@ -115,18 +119,21 @@ class Sender:
                 break  # every EV is denied
             position = evs.position if evs.position < len(order) else 0
             plane = order[position]
-            index = evs.pick(plane, now, avoid)
-            if index == avoid:
-                index = evs.pick_elsewhere(now, avoid)
+            if avoid < 0:
+                index = evs.pick(plane)
+            else:
+                index = evs.pick_proven(position, avoid, out.sent_at[slot], out.newest)
                 plane = evs.plane_of[index]
             batch = batches[plane]
             at = len(batch.entries)
             if at >= batch.capacity:
                 break
-            free_at = ports.free_at[plane]
-            if free_at > horizon:
+            leaves_at = ports.free_at[plane]
+            if leaves_at > horizon:
                 ports.busy(plane)
                 break
+            if leaves_at < now:
+                leaves_at = now
             if plane == order[position]:
                 evs.position = position + 1
             if packet is None:
@@ -161,7 +168,7 @@ class Sender:
                 bits << 24 | psn & PSN_MASK,
                 0,
                 message.msn & MSN_MASK,
-                timestamp,
+                int(leaves_at / unit_s) & 0xFFFF,
                 TIMESTAMP_TAIL,
                 message.remote_address + offset,
                 message.rkey,
@@ -171,14 +178,13 @@ class Sender:
                 value = icrc(batch.view[start : start + DATA.size], message.view[offset : offset + length], -length & 3)
                 ICRC.pack_into(batch.headers, start - HEADER_AT + ICRC_AT, value)
             batch.entries.append((message, offset, length, DATA.size, evs.values[index], dscp, addresses[plane]))
-            out.sent_at[slot] = now
+            out.sent_at[slot] = leaves_at
             out.ev_of[slot] = index
             out.attempts[slot] = attempt
             out.fifos[plane].append(psn << ATTEMPT_BITS | attempt)
             evs.sent[index] += 1
             nscc.inflight += size
-            wire_s = (size + ETHERNET_BYTES) * ports.seconds_per_byte[plane]
-            ports.free_at[plane] = (free_at if free_at > now else now) + wire_s
+            ports.free_at[plane] = leaves_at + (size + ETHERNET_BYTES) * ports.seconds_per_byte[plane]
             sent += 1
         if sent:
             self._heard_at = now
@@ -231,18 +237,20 @@ class Sender:
         if not probe:
             packet = out.packets[(cack + ack_psn_offset) & out.mask]
             unit_s = self._wire.timestamp_unit_s
-            rtt_s = one_way_s = ((int(arrival / unit_s) - timestamp) & 0xFFFF) * unit_s
+            ticks = (int(arrival / unit_s) - timestamp) & 0xFFFF
+            rtt_s = one_way_s = (ticks if ticks < _EARLY else 0) * unit_s
             if peer_time >= 0:
                 self._clock_gap = self._clock_gap or (peer_time - timestamp) & 0xFFFF
                 gap = (peer_time - timestamp - self._clock_gap) & 0xFFFF
                 one_way_s = (gap - 0x10000 if gap & 0x8000 else gap) * unit_s
             full = packet is not None and packet[2] == self._wire.payload_bytes
-            self._times.sample(plane, rtt_s, one_way_s, full)
-            if mark == Mark.SKIP_ONCE:
-                evs.skip(index, arrival)
+            detour_s = self._times.sample(plane, rtt_s, one_way_s, full)
+            if mark == Mark.SKIP_ONCE or detour_s > self._skip_s:
+                evs.skip(index)
             elif mark == Mark.ALWAYS_SKIP:
                 evs.bad(index, arrival, "always_skip", arrival)
         size = out.acknowledge(covered, arrival)
+        out.heard_sack(cack, cack + sack_offset)
         if probe and ack_psn_offset == self._probe_id:
             out.heard_probe(plane, self._probe_sent_at, cack + sack_offset, arrival)
         if size and not probe:
@@ -271,6 +279,11 @@ class Sender:
             self.outstanding.acknowledge((1 << (last_psn + 1 - self.outstanding.una)) - 1, now)
         self._heard(now)
         return True
+
+    def infer_losses(self, now: float) -> None:
+        """To be called after all SACKs that have arrived were taken."""
+        if self.outstanding.infer_losses(now) and now - self._probe_sent_at >= self._quiet_s:
+            self._send_probes(now)
 
     def on_timer(self, now: float) -> Status | None:
         """Runs what is due; returns a status when the retry budget is used up and the queue pair must fail."""
@@ -309,7 +322,7 @@ class Sender:
         """When to ask for a SACK: nothing sent and nothing heard for a while, though something is missing."""
         if self.outstanding.una == self.outstanding.next and (self._queue or self._current):
             return float("inf")  # held by a window or a socket, not by silence
-        quiet_s = max(self._quiet_s, 2 * self._times.smoothed)
+        quiet_s = max(self._quiet_s, self._quiet_rtts * self._times.smoothed + self._jitter_s)
         return self._heard_at + quiet_s * float(1 << min(self._unanswered, _LONGEST_BACKOFF))
 
     def _send_probes(self, now: float) -> None:
@@ -323,7 +336,7 @@ class Sender:
         PETH(self._probe_id, int(now / self._wire.timestamp_unit_s) & 0xFFFF).pack_into(header, at)
         for plane in evs.order:
             self._counters["reliability_probes"] += 1
-            self._context.send_control(bytes(header), evs.pick(plane, now), self._wire.dscp_data)
+            self._context.send_control(bytes(header), evs.pick(plane), self._wire.dscp_data)
 
     def _heard(self, now: float) -> None:
         self._heard_at = now

@@ -26,7 +26,7 @@ def test_a_quarter_of_each_planes_evs_is_kept_as_backup() -> None:
 
 def test_one_rotation_visits_each_active_ev_once_in_an_order_that_changes() -> None:
     evs = make(per_plane=12)
-    rotations = [[evs.pick(0, 0.0) for _ in range(9)] for _ in range(4)]
+    rotations = [[evs.pick(0) for _ in range(9)] for _ in range(4)]
     for rotation in rotations:
         assert sorted(rotation) == sorted(evs.good(0))
     assert len({tuple(rotation) for rotation in rotations}) == 4
@@ -34,20 +34,20 @@ def test_one_rotation_visits_each_active_ev_once_in_an_order_that_changes() -> N
 
 def test_two_senders_with_different_seeds_take_different_orders() -> None:
     one, other = make(seed=1), make(seed=2)
-    assert [one.pick(0, 0.0) for _ in range(20)] != [other.pick(0, 0.0) for _ in range(20)]
+    assert [one.pick(0) for _ in range(20)] != [other.pick(0) for _ in range(20)]
 
 
 def test_a_lost_packets_ev_leaves_at_once_and_a_backup_of_the_same_plane_comes_in() -> None:
     evs = make()
     before = set(evs.good(1))
-    victim = evs.pick(1, 0.0)
+    victim = evs.pick(1)
     evs.bad(victim, 1.0, "loss", 0.5)
     after = set(evs.good(1))
     assert evs.state[victim] == EvState.ASSUMED_BAD
     assert victim not in after
     assert len(after) == len(before)
     assert {evs.plane_of[index] for index in after} == {1}
-    assert victim not in {evs.pick(1, 1.0) for _ in range(50)}
+    assert victim not in {evs.pick(1) for _ in range(50)}
 
 
 def test_a_plane_without_usable_ev_is_left_out_until_one_comes_back() -> None:
@@ -57,7 +57,7 @@ def test_a_plane_without_usable_ev_is_left_out_until_one_comes_back() -> None:
     assert evs.order == [1]
     evs.restore(3, 2.0, "probes")
     assert sorted(evs.order) == [0, 1]
-    assert evs.pick(0, 2.0) == 3
+    assert evs.pick(0) == 3
 
 
 def test_the_floor_keeps_the_last_evs_even_when_they_lose() -> None:
@@ -70,25 +70,25 @@ def test_the_floor_keeps_the_last_evs_even_when_they_lose() -> None:
 def test_a_skipped_ev_is_passed_over_once_and_then_good_again() -> None:
     evs = make(planes=1, per_plane=4)  # three active
     victim = evs.good(0)[0]
-    evs.skip(victim, 1.0)
-    first = [evs.pick(0, 1.0) for _ in range(2)]
+    evs.skip(victim)
+    first = [evs.pick(0) for _ in range(2)]
     assert victim not in first
-    second = Counter(evs.pick(0, 1.0) for _ in range(6))
+    second = Counter(evs.pick(0) for _ in range(6))
     assert second[victim] == 2
 
 
 def test_only_one_skip_is_undone_for_each_packet() -> None:
     evs = make(planes=1, per_plane=4)
     for index in evs.good(0):
-        evs.skip(index, 1.0)
-    evs.pick(0, 1.0)
+        evs.skip(index)
+    evs.pick(0)
     assert [evs.state[index] for index in evs.good(0)].count(EvState.SKIP) == 2
 
 
 def test_a_retransmission_avoids_the_ev_that_lost_the_packet() -> None:
     evs = make()
     avoid = evs.good(0)[2]
-    assert avoid not in {evs.pick(0, 0.0, avoid) for _ in range(100)}
+    assert avoid not in {evs.pick(0, avoid) for _ in range(100)}
 
 
 def test_evidence_from_before_a_revival_does_not_evict_again() -> None:
