@@ -61,6 +61,7 @@ class Collector:
     _cpu: dict[str, float] = field(default_factory=dict)
     _busy: dict[str, int] = field(default_factory=dict)
     _switch_cpu: list[float] = field(default_factory=list)
+    _newest: dict[int, tuple[float, float]] = field(default_factory=dict)
     _late: list[float] = field(default_factory=list)
     _early: list[tuple[float, str, str, str, Any]] = field(default_factory=list)
 
@@ -177,6 +178,7 @@ class Collector:
     def write_tables(self) -> None:
         """Store every table. Raises ResultError."""
         self._write_early()
+        self._note_newest()
         sources = {channel.id: (channel.src, channel.dst) for channel in self.workload.channels}
         rows = []
         for number, entry in self._messages.items():
@@ -203,10 +205,28 @@ class Collector:
         self.writer.write_table("machine", self._machine)
 
     def _message_status(self, entry: _Message) -> str:
-        """``lost`` is a message whose time to arrive is over; one cut off by the user is ``unfinished``."""
+        """What became of a message.
+
+        One that has not arrived is lost when the transport gave it up, when one posted later on its channel did
+        arrive, or when the channel delivered nothing at all during the drain; else it was still waiting for its turn.
+        """
         if entry.delivered_s is not None:
             return "delivered" if entry.ok and entry.posted_s is not None else "corrupt"
-        return "unfinished" if self.status != "done" and not entry.failed else "lost"
+        if entry.failed:
+            return "lost"
+        if self.status != "done":
+            return "unfinished"
+        newest_posted, newest_delivered = self._newest.get(entry.channel, (-1.0, -1.0))
+        overtaken = entry.posted_s is not None and newest_posted > entry.posted_s
+        stuck = newest_delivered < self.writer.record.duration_s
+        return "lost" if overtaken or stuck else "unfinished"
+
+    def _note_newest(self) -> None:
+        """By channel: when the newest of its delivered messages was posted, and when its latest delivery was."""
+        for entry in self._messages.values():
+            if entry.delivered_s is not None and entry.posted_s is not None:
+                posted, delivered = self._newest.get(entry.channel, (-1.0, -1.0))
+                self._newest[entry.channel] = max(posted, entry.posted_s), max(delivered, entry.delivered_s)
 
     def cpu(self) -> dict[str, float | None]:
         """Means over the cell: idle share of the machine, cores used by Open vSwitch and by a host; worst lateness."""

@@ -122,6 +122,18 @@ def _namespaces() -> Finding:
     return Finding(True, "network namespaces can be made", needed=True)
 
 
+def _devices() -> Finding:
+    """Open vSwitch in user space needs /dev/net/tun, Mininet a pseudo-terminal for each node."""
+    if not Path("/dev/net/tun").exists():
+        return Finding(False, "no /dev/net/tun, which Open vSwitch needs", "sudo modprobe tun", True)
+    try:
+        for end in os.openpty():
+            os.close(end)
+    except OSError as error:
+        return Finding(False, f"no pseudo-terminals: {error.strerror}", "sudo mount -t devpts devpts /dev/pts", True)
+    return Finding(True, "/dev/net/tun and pseudo-terminals are there", needed=True)
+
+
 def _qdisc(name: str, arguments: str, missing: str, needed: bool = False) -> Finding:
     complaint = _in_namespace(f"ip link add v0 type veth peer name v1; tc qdisc add dev v0 root {arguments}")
     if complaint is None:
@@ -181,6 +193,7 @@ CHECKS: dict[str, Callable[[], Finding]] = {
     "mininet": _mininet,
     "open vswitch": _open_vswitch,
     "namespaces": _namespaces,
+    "devices": _devices,
     "htb": _htb,
     "kernel datapath": _kernel_datapath,
     "netem": _netem,

@@ -1,7 +1,9 @@
 """Read the counters of all root queues of a network namespace: one request, a few tens of microseconds.
 
 A run reads them several times a second in every namespace; the general netlink library takes ten times longer
-(bench/queue_counters.py), which would delay what else the cell has to do. Formats: <linux/rtnetlink.h>, <linux/pkt_sched.h>, <linux/gen_stats.h>.
+(bench/queue_counters.py), which would delay what else the cell has to do.
+
+Formats: <linux/rtnetlink.h>, <linux/pkt_sched.h>, <linux/gen_stats.h>.
 """
 
 from __future__ import annotations

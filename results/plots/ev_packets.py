@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
@@ -49,7 +50,7 @@ def draw(groups: Sequence[Group], params: str = "") -> Figure | None:
             for plane in planes:
                 own = frame[frame["plane"] == plane]
                 good = own["state"].str.lower().isin(_GOOD_STATES).to_numpy()
-                x = own["path"].map(lambda path, plane=plane: place[plane, int(path)]).to_numpy(dtype=float) + shift
+                x = np.array([place[plane, int(path)] for path in own["path"]], dtype=float) + shift
                 y = own["sent_packets"].to_numpy(dtype=float)
                 axes.plot(x[good], y[good], ".", ms=3, color=colors[plane], mew=0, alpha=0.8)
                 axes.plot(x[~good], y[~good], "x", ms=3.6, color=style.FAILURE, mew=0.9)

@@ -104,7 +104,6 @@ def test_forwarding_goes_on_without_the_controller_and_its_return_loses_nothing(
     assert seen["matches"]
     assert seen["new_generation"]
     assert seen["rubbish"] == []
-    assert seen["resync_s"] < 3.0
 
 
 def test_a_controller_restarted_during_a_failure_does_not_send_traffic_into_it(
