@@ -19,7 +19,7 @@ import select
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from time import monotonic
+from time import monotonic, sleep
 from typing import Any
 
 from mrc_agent.core.datagram import Datagram
@@ -110,6 +110,8 @@ class Agent:
             self.close()
             raise
         self._batches = [plane.transmitter.batch for plane in self._planes]
+        self._coalesce_s = profile.wire.coalesce_s
+        self._ran_at = 0.0
         self._extra: set[int] = set()
         self._writable: set[int] = set()  # file descriptors watched for room to send
         for plane in self._planes:
@@ -144,6 +146,11 @@ class Agent:
         wait = 0.0
         while True:
             ready = {fd for fd, _ in self._poll.poll(wait)}
+            pause = self._ran_at + self._coalesce_s - monotonic()
+            if ready and pause > 0.0:
+                sleep(pause)  # arrivals of the next moment share this pass
+                ready.update(fd for fd, _ in self._poll.poll(0))
+            self._ran_at = monotonic()
             self._receive(ready)
             endpoint.on_timer(monotonic())
             self._transmit()
@@ -152,7 +159,7 @@ class Agent:
             if events or now >= deadline or ready & self._extra:
                 return events
             retry = min(plane.transmitter.retry_at for plane in self._planes)
-            wait = max(min(deadline, endpoint.next_timer(), retry) - now, 0.0)
+            wait = max(min(deadline, endpoint.next_timer(now), retry) - now, 0.0)
 
     def counters(self) -> dict[str, Any]:
         """Totals of the host by name (see ``core/counters.py`` and ``edge/sockets.py``), and under
@@ -232,13 +239,14 @@ class Agent:
         held = [plane for plane in self._planes if plane.transmitter.batch.entries]
         for plane in held:
             plane.transmitter.flush()
-        while self._endpoint.transmit(monotonic(), self._batches):
+        full = True
+        while full and self._endpoint.transmit(monotonic(), self._batches):
+            full = any(len(batch.entries) == batch.capacity for batch in self._batches)  # there may be more to send
             flushed = False
             for plane in self._planes:
                 if plane.transmitter.batch.entries:
                     flushed = plane.transmitter.flush() or flushed
-            if not flushed:
-                break
+            full = full and flushed
         for plane in self._planes:
             self._watch_writable(plane.transmitter.socket.fileno(), plane.transmitter.waits_for_socket)
 

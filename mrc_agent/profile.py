@@ -30,6 +30,9 @@ class WireProfile:
     timestamp_unit_s: float = constant(16e-6, "seconds", "Choice: TSETH with tsr=1; 16 bits wrap after 1.05 s")
     port_allowance_s: float = constant(0.015, "seconds", "Choice: work given to a port in advance, see core/ports.py")
     port_allowance_packets: float = constant(4.0, "packets", "Choice: the same at low rates; the larger one counts")
+    coalesce_s: float = constant(
+        0.002, "seconds", "Choice: least time between two passes of a host agent that has input"
+    )
     dscp_data: int = constant(4, "DSCP", "MRC 1.0 class TRIMMABLE, configurable")
     dscp_retransmission: int = constant(8, "DSCP", "MRC 1.0 class TRIMMABLE_RETX, configurable")
     dscp_control: int = constant(46, "DSCP", "MRC 1.0 class CONTROL, configurable")
@@ -43,7 +46,7 @@ class ReliabilityProfile:
     mpr: int = constant(8, "128 PSNs", "MRC verbs API example: 8, a window of 1024 packets; at most 255")
     sack_threshold_bytes: int = constant(8192, "bytes", "MRC 1.0 section 7.5.2 leaves it open; 1 to 4 packets")
     reorder_rtts: float = constant(1.0, "base RTT", "Choice, as RACK (RFC 8985): at least one round trip")
-    reorder_spread: float = constant(1.25, "times the measured RTT spread", "Choice: queues of unequal length reorder")
+    reorder_spread: float = constant(1.5, "times the measured RTT spread", "Choice: queues of unequal length reorder")
     jitter_s: float = constant(0.010, "seconds", "Choice: scheduling delay of hosts and switches in software")
     rto_rtts: float = constant(20.0, "base RTT", "MRC verbs API example: 262 us against an RTT of about 13 us")
     rto_min_s: float = constant(0.200, "seconds", "Linux TCP; a peer in software may not run for tens of milliseconds")

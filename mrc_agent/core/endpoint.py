@@ -68,6 +68,7 @@ class Endpoint:
         self._events: list[Event] = []
         self._ev_events: list[EvChanged] = []
         self._outbox: list[Outgoing] = []
+        self._timer_at = float("-inf")
         self._probe_id = 0
         self._probes: dict[int, int] = {}  # probe id -> local queue pair
         self.profile = profile
@@ -192,14 +193,17 @@ class Endpoint:
         return added
 
     def on_timer(self, now: float) -> None:
-        """Runs what is due at `now`."""
+        """Runs what is due at `now`, as far as the last `next_timer` knew."""
+        if now < self._timer_at:
+            return
         for pair in self.queue_pairs.values():
-            if pair.next_timer() <= now:
+            if pair.next_timer(now) <= now:
                 pair.on_timer(now)
 
-    def next_timer(self) -> float:
-        """When `on_timer` must run, and `transmit` after it; infinite when nothing is pending."""
-        return min(self._ports.wake_at, *(pair.next_timer() for pair in self.queue_pairs.values()), float("inf"))
+    def next_timer(self, now: float) -> float:
+        """When to call `on_timer`, and `transmit` after it; infinite when nothing is pending."""
+        self._timer_at = min([pair.next_timer(now) for pair in self.queue_pairs.values()], default=float("inf"))
+        return min(self._timer_at, self._ports.wake_at)
 
     def _transmit_control(self, now: float, batches: list[TxBatch]) -> int:
         outbox = self._outbox

@@ -60,6 +60,7 @@ class Outstanding:
         self._silent_since = [_NEVER] * planes
         self._silent_plane_evs = context.profile.evs.silent_plane_evs
         self._told: list[tuple[int, int, float]] = []  # SACKs since losses were last inferred, see `heard_sack`
+        self._timeout_at = float("inf")
         self.failure: Status | None = None
         self.open(0)
 
@@ -180,14 +181,24 @@ class Outstanding:
                 self._lose(plane, slot, now, "timeout")
                 slot = self._oldest(plane)
 
-    def next_timeout(self) -> float:
-        """When `expire` must run; infinite when nothing is in flight."""
+    def next_timeout(self, now: float) -> float:
+        """When `expire` must run, or look again; infinite when nothing is in flight.
+
+        What is sent later times out later, so the answer holds until its time has come: looking is rare.
+        """
+        if now < self._timeout_at:
+            return self._timeout_at
         when = float("inf")
         for plane in range(len(self.fifos)):
             slot = self._oldest(plane)
             if slot >= 0:
                 when = min(when, self.sent_at[slot] + self._timeout_s(slot))
+        self._timeout_at = when
         return when
+
+    def sent(self, now: float) -> None:
+        """Packets were sent at `now`: there is a timeout to come."""
+        self._timeout_at = min(self._timeout_at, now + self._rto_s)
 
     def abandon(self) -> None:
         """Forgets everything outstanding; its share of the destination's window becomes free."""

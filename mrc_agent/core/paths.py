@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from mrc_agent.profile import ReliabilityProfile
 
-_LARGEST_DECAY = 1 / 32
+_LARGEST_DECAY = 1 / 128
+_SMOOTHED_DECAY = 1 / 32
 _SMALLEST_DECAY = 1 / 128
 _QUEUEING_DECAY = 1 / 8
 
@@ -64,7 +65,7 @@ class PlaneTimes:
                 self.base[plane] = one_way_s
             if rtt_s < self.shortest_rtt[plane]:
                 self.shortest_rtt[plane] = rtt_s
-        self.smoothed += (rtt_s - self.smoothed) * _LARGEST_DECAY
+        self.smoothed += (rtt_s - self.smoothed) * _SMOOTHED_DECAY
         excess = one_way_s - self.base[plane]
         queueing = self.queueing[plane]
         self.queueing[plane] = queueing + ((excess if excess > 0.0 else 0.0) - queueing) * _QUEUEING_DECAY

@@ -202,11 +202,11 @@ class QueuePair:
             return
         self.prober.on_timer(now, self.receiver.received_packets, self.sender.sent_packets)
 
-    def next_timer(self) -> float:
+    def next_timer(self, now: float) -> float:
         """When `on_timer` must run; infinite when nothing is pending."""
         if self.state is not QpState.RTS:
             return float("inf")
-        return min(self.sender.next_timer(), self.prober.next_timer())
+        return min(self.sender.next_timer(now), self.prober.next_timer())
 
     def fail(self, status: Status, now: float) -> None:
         """Goes to ERROR; every operation completes, so nothing hangs."""

@@ -96,6 +96,8 @@ class Sender:
         unit_s = wire.timestamp_unit_s
         ask_after = nscc.cwnd / (4 * max(self._context.destination.queue_pairs, 1))
         ports = self._context.ports
+        free_at, seconds_per_byte = ports.free_at, ports.seconds_per_byte
+        sent_at, ev_of, attempts, fifos = out.sent_at, out.ev_of, out.attempts, out.fifos
         horizon = now + ports.allowance_s
         sent = 0
         while sent < quantum and nscc.inflight < nscc.cwnd:
@@ -108,7 +110,7 @@ class Sender:
                 if packet is None or not out.is_lost[slot]:
                     heappop(resend)  # acknowledged meanwhile
                     continue
-                avoid = out.ev_of[slot]
+                avoid = ev_of[slot]
             else:
                 psn = out.next
                 slot = psn & mask
@@ -122,13 +124,13 @@ class Sender:
             if avoid < 0:
                 index = evs.pick(plane)
             else:
-                index = evs.pick_proven(position, avoid, out.sent_at[slot], out.newest)
+                index = evs.pick_proven(position, avoid, sent_at[slot], out.newest)
                 plane = evs.plane_of[index]
             batch = batches[plane]
             at = len(batch.entries)
             if at >= batch.capacity:
                 break
-            leaves_at = ports.free_at[plane]
+            leaves_at = free_at[plane]
             if leaves_at > horizon:
                 ports.busy(plane)
                 break
@@ -147,7 +149,7 @@ class Sender:
                 heappop(resend)
                 bits = _TIMESTAMP | _RETRANSMISSION
                 dscp = wire.dscp_retransmission
-                attempt = out.attempts[slot] + 1
+                attempt = attempts[slot] + 1
                 out.is_lost[slot] = 0
                 evs.retransmitted[index] += 1
                 self._counters["retransmitted_packets"] += 1
@@ -178,16 +180,17 @@ class Sender:
                 value = icrc(batch.view[start : start + DATA.size], message.view[offset : offset + length], -length & 3)
                 ICRC.pack_into(batch.headers, start - HEADER_AT + ICRC_AT, value)
             batch.entries.append((message, offset, length, DATA.size, evs.values[index], dscp, addresses[plane]))
-            out.sent_at[slot] = leaves_at
-            out.ev_of[slot] = index
-            out.attempts[slot] = attempt
-            out.fifos[plane].append(psn << ATTEMPT_BITS | attempt)
+            sent_at[slot] = leaves_at
+            ev_of[slot] = index
+            attempts[slot] = attempt
+            fifos[plane].append(psn << ATTEMPT_BITS | attempt)
             evs.sent[index] += 1
             nscc.inflight += size
-            ports.free_at[plane] = leaves_at + (size + ETHERNET_BYTES) * ports.seconds_per_byte[plane]
+            free_at[plane] = leaves_at + (size + ETHERNET_BYTES) * seconds_per_byte[plane]
             sent += 1
         if sent:
             self._heard_at = now
+            out.sent(now)
             self.sent_packets += sent
             self._counters["sent_packets"] += sent
         return sent
@@ -288,7 +291,7 @@ class Sender:
     def on_timer(self, now: float) -> Status | None:
         """Runs what is due; returns a status when the retry budget is used up and the queue pair must fail."""
         out = self.outstanding
-        due = max(out.next_timeout(), self._grace_until)
+        due = max(out.next_timeout(now), self._grace_until)
         if due <= now:
             if now - due > self._jitter_s and self._graces < _GRACES:
                 # This process did not run for a while; answers may lie unread, or packets have only just left.
@@ -303,11 +306,11 @@ class Sender:
             self._send_probes(now)
         return out.failure
 
-    def next_timer(self) -> float:
+    def next_timer(self, now: float) -> float:
         """When `on_timer` must run."""
         if not self._incomplete:
             return float("inf")
-        return min(max(self.outstanding.next_timeout(), self._grace_until), self._probe_due())
+        return min(max(self.outstanding.next_timeout(now), self._grace_until), self._probe_due())
 
     def fail(self, status: Status, now: float) -> None:
         """Ends every operation: the oldest with `status`, the others flushed."""

@@ -125,7 +125,7 @@ class LabHost:
             for plane, batch in enumerate(self._batches):
                 self._send(plane, batch)
         self.ev_events.extend(endpoint.take_ev_events())
-        timer = endpoint.next_timer()
+        timer = endpoint.next_timer(now)
         if timer < self._timer or self._timer <= now:
             self._timer = timer
             if timer < float("inf"):

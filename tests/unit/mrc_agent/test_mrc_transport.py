@@ -346,6 +346,15 @@ def test_data_waits_in_the_sender_and_not_in_the_port_so_acknowledgements_pass()
         assert fabric.links[f"h1-p{plane}.leaf1"].largest_backlog <= allowance_bytes + 3 * 4198
 
 
+def test_a_port_that_was_busy_is_used_again_without_waiting_for_an_acknowledgement() -> None:
+    plan = replace(PLAN, rate_bps=10e6, delay_s=0.05)
+    fabric = Fabric(plan, 1)
+    fabric.send("h1", "h2", size=500_000, count=None)
+    fabric.lab.run(0.1)  # nothing can have come back yet
+    for plane in (1, 2):
+        assert fabric.links[f"h1-p{plane}.leaf1"].packets > 0.9 * 0.1 * plan.rate_bps / 8 / 4198
+
+
 def test_traffic_in_both_directions_does_not_starve_one_of_them_although_nothing_overtakes() -> None:
     fabric = Fabric(replace(PLAN, rate_bps=10e6), 1)
     there, back = fabric.send("h1", "h2", size=500_000, count=None), fabric.send("h2", "h1", size=500_000, count=None)
