@@ -12,9 +12,10 @@ from topologies.ev import EvLayout
 
 BUSY_HOST_SHARE = 0.8
 """A host process that uses more of a core than this may itself be the bottleneck."""
-LATE_RTTS = 0.25
-"""A process woken later than this share of the base RTT is late: the machine's delays pass for the network's."""
-TOLERATED_SECONDS = 0.1
+LATE_RTTS = 0.1
+"""A second in which a tenth of the wake-ups were later than this share of the base RTT is late: the machine's delays
+pass for the network's."""
+TOLERATED_SECONDS = 0.2
 """Share of the seconds in which a host may be busy, or the machine late, before the cell is called host-limited."""
 
 
@@ -62,7 +63,7 @@ class Collector:
     _busy: dict[str, int] = field(default_factory=dict)
     _switch_cpu: list[float] = field(default_factory=list)
     _newest: dict[int, tuple[float, float]] = field(default_factory=dict)
-    _late: list[float] = field(default_factory=list)
+    _late: list[tuple[float, float]] = field(default_factory=list)
     _early: list[tuple[float, str, str, str, Any]] = field(default_factory=list)
 
     def _t(self, mono: float) -> float:
@@ -153,7 +154,8 @@ class Collector:
         self._cpu = event["hosts"]
         self._switch_cpu.append(event["switches"])
         if event["late"] is not None:
-            self._late.append(event["late"])
+            usual, worst = event["late"]
+            self._late.append((usual, worst))
         for host, share in event["hosts"].items():
             self._busy[host] = self._busy.get(host, 0) + (share > BUSY_HOST_SHARE)
 
@@ -229,14 +231,15 @@ class Collector:
                 self._newest[entry.channel] = max(posted, entry.posted_s), max(delivered, entry.delivered_s)
 
     def cpu(self) -> dict[str, float | None]:
-        """Means over the cell: idle share of the machine, cores used by Open vSwitch and by a host; worst lateness."""
+        """Means over the cell: idle share of the machine, cores used by Open vSwitch and by a host; lateness."""
         seconds = max(1, len(self._machine))
         hosts = [row["cpu_share"] for row in self._hosts if row["cpu_share"] is not None]
         return {
             "idle_share": sum(row["cpu_idle_share"] for row in self._machine) / seconds if self._machine else None,
             "switches_cores": sum(self._switch_cpu) / seconds if self._switch_cpu else None,
             "host_cores": sum(hosts) / len(hosts) if hosts else None,
-            "worst_lateness_s": max(self._late, default=None),
+            "lateness_s": sorted(usual for usual, _ in self._late)[len(self._late) // 2] if self._late else None,
+            "worst_lateness_s": max((worst for _, worst in self._late), default=None),
         }
 
     def doubts(self) -> list[str]:
@@ -245,10 +248,11 @@ class Collector:
         seconds = len(self._machine)
         rtt = self.writer.record.base_rtt_s or 0.0
         limit = LATE_RTTS * rtt
-        late = [value for value in self._late if value > limit]
+        late = [usual for usual, _ in self._late if usual > limit]
         if len(late) > len(self._late) * TOLERATED_SECONDS:
-            worst = f"{max(late) * 1e3:.0f} ms, against a round trip of {rtt * 1e3:.0f} ms"
-            reasons.append(f"the machine woke a process late in {len(late)} of {len(self._late)} s, by up to {worst}")
+            most = f"up to {max(late) * 1e3:.0f} ms, against a round trip of {rtt * 1e3:.0f} ms"
+            seconds_late = f"{len(late)} of {len(self._late)} s"
+            reasons.append(f"the machine woke processes late in {seconds_late}: a tenth of them by {most}")
         for host, busy in sorted(self._busy.items()):
             if busy > seconds * TOLERATED_SECONDS:
                 reasons.append(f"{host} used more than {BUSY_HOST_SHARE:.0%} of a core in {busy} of {seconds} s")

@@ -61,7 +61,7 @@ class LinkMonitor:
 
 
 class Canary:
-    """The worst lateness of a process that sleeps, second by second; see `canary.py`."""
+    """How late a process that sleeps is woken, second by second; see `canary.py`."""
 
     def __init__(self) -> None:
         command = [sys.executable, "-m", "testbed.canary"]
@@ -70,12 +70,15 @@ class Canary:
         os.set_blocking(self._process.stdout.fileno(), False)
         self._pending = b""
 
-    def lateness_s(self) -> float | None:
-        """Worst lateness, in seconds, since the last call; None when there is no news."""
+    def lateness_s(self) -> tuple[float, float] | None:
+        """(90th percentile, worst) lateness in seconds since the last call; None when there is no news."""
         assert self._process.stdout is not None
         self._pending += self._process.stdout.read() or b""
         *lines, self._pending = self._pending.split(b"\n")
-        return max((float(line.split()[1]) for line in lines), default=None)
+        rows = [[float(word) for word in line.split()[1:]] for line in lines]
+        if not rows:
+            return None
+        return max(row[0] for row in rows), max(row[1] for row in rows)
 
 
 class CpuMonitor:

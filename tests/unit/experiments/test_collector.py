@@ -99,7 +99,7 @@ def test_a_failure_is_stored_with_its_deviation_and_its_end(told):
 
 
 def machine(second, late=0.001, share=0.1):
-    fields = {"idle": 0.5, "hosts": {"h1": share}, "switches": 0.3, "late": late}
+    fields = {"idle": 0.5, "hosts": {"h1": share}, "switches": 0.3, "late": [late, 9 * late]}
     return {"event": "machine", "at": T0 + second, **fields}
 
 
@@ -111,7 +111,7 @@ def test_a_machine_that_keeps_up_raises_no_doubt(told):
 def test_a_late_machine_and_a_busy_host_are_named(told):
     late, _ = told(*(machine(second, late=0.012 if second < 4 else 0.001) for second in range(1, 11)))
     (reason,) = late.doubts()
-    assert "woke a process late in 3 of 10 s, by up to 12 ms" in reason
+    assert "woke processes late in 3 of 10 s: a tenth of them by up to 12 ms" in reason
     busy, _ = told(*(machine(second, share=0.95) for second in range(1, 11)))
     (reason,) = busy.doubts()
     assert reason.startswith("h1 used more than 80%")
