@@ -161,7 +161,8 @@ def _controllers() -> dict[str, Finding]:
     findings = {}
     for name, framework in usable().items():
         fix = "" if framework.ok else FRAMEWORK_FIXES.get(name, "sudo ./setup.sh")
-        findings[f"controller {name}"] = Finding(framework.ok, f"{name}: {framework.detail}", fix)
+        detail = f"{name} {framework.detail}" if framework.ok else framework.detail
+        findings[f"controller {name}"] = Finding(framework.ok, detail, fix)
     return findings
 
 
